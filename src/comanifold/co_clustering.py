@@ -1,0 +1,301 @@
+"""Co-clustering an incomplete matrix at one pair of costs."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, BiclusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from ._validation import (
+    check_cost,
+    check_estimate,
+    check_graph,
+    check_matrix,
+    check_stopping,
+    listing,
+)
+from .graphs import Graph
+from .penalties import Penalty, get_penalty
+from .solvers import SOLVERS, CoClustering, solve
+
+
+def co_cluster(
+    X: ArrayLike,
+    row_graph: Graph,
+    column_graph: Graph,
+    *,
+    row_cost: float,
+    column_cost: float,
+    penalty: str | Penalty = "snowflake",
+    solver: str = "fast",
+    init: ArrayLike | None = None,
+    max_iter: int = 10_000,
+    tol: float = 1e-6,
+) -> CoClustering:
+    r"""Smooth an incomplete matrix along its rows and its columns at once.
+
+    Minimises
+
+    .. math:: f(U) = \tfrac12 \| P_\Theta(X - U) \|_F^2
+              + \gamma_r \sum_{(i,j) \in E_r} w_{ij} \Omega(\| U_{i\cdot} - U_{j\cdot} \|)
+              + \gamma_c \sum_{(i,j) \in E_c} w_{ij} \Omega(\| U_{\cdot i} - U_{\cdot j} \|)
+
+    in the units of the data. With a linear penalty the problem is convex and the result its
+    global minimum, up to a certified duality gap; with the other penalties it is a stationary
+    point.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_columns)
+        The data, NaN for missing entries. A row or column may be missing altogether: it takes
+        its values from its neighbours.
+    row_graph, column_graph : Graph
+        Which rows and which columns are drawn together. A graph of several components is
+        allowed: what is not connected never fuses.
+    row_cost, column_cost : float
+        :math:`\gamma_r` and :math:`\gamma_c`, at least 0. At cost 0 a mode is not smoothed; an
+        entry that then depends on no observed one is set to the mean of the observed entries.
+    penalty : {"snowflake", "linear", "log", "mcp"} or Penalty, default="snowflake"
+        :math:`\Omega`. "linear" gives convex biclustering.
+    solver : {"fast", "paper"}, default="fast"
+        "paper" is Algorithm 1 of the paper, a slow reference. The two minimise the same
+        objective, and with a concave penalty may end in different local minima.
+    init : array-like of shape (n_rows, n_columns), optional
+        Where to start. By default "fast" starts from a smoothed version of the data and
+        "paper" from the mean of the observed entries.
+    max_iter : int, default=10000
+        Limit on the number of iterations.
+    tol : float, default=1e-6
+        Where to stop: the relative duality gap for a linear penalty, the relative stationarity
+        residual for others (see `Certificate`).
+
+    Returns
+    -------
+    result : CoClustering
+
+    References
+    ----------
+    Mishne, Chi and Coifman (2019), Co-manifold learning with missing data, Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comanifold import Graph, co_cluster
+    >>> X = np.array([[1.0, 1.1, np.nan], [0.9, np.nan, 5.0], [8.0, 8.2, 9.0], [np.nan, 8.1, 9.1]])
+    >>> rows = Graph(4, [[0, 1], [1, 2], [2, 3]])
+    >>> columns = Graph(3, [[0, 1], [1, 2]])
+    >>> result = co_cluster(X, rows, columns, row_cost=0.3, column_cost=0.3)
+    >>> result.row_labels, result.column_labels
+    (array([0, 0, 1, 1]), array([0, 0, 1]))
+    >>> result.filled[0].round(1)
+    array([1. , 1.1, 4.9])
+    """
+    X = check_matrix(X)
+    check_graph(row_graph, X.shape[0], "row_graph", "rows")
+    check_graph(column_graph, X.shape[1], "column_graph", "columns")
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        raise ValueError(f"solver must be one of {sorted(SOLVERS)}, got {solver!r}")
+    max_iter, tol = check_stopping(max_iter, tol)
+    row_cost = check_cost(row_cost, "row_cost")
+    column_cost = check_cost(column_cost, "column_cost")
+    for name, cost, graph in (
+        ("row", row_cost, row_graph),
+        ("column", column_cost, column_graph),
+    ):
+        if not np.isfinite(cost * graph.weights.max(initial=0.0)):
+            raise ValueError(f"{name}_cost times the largest weight of {name}_graph overflows")
+    result = solve(
+        X,
+        row_graph,
+        column_graph,
+        row_cost=row_cost,
+        column_cost=column_cost,
+        penalty=get_penalty(penalty),
+        solver=solver,
+        init=None if init is None else check_estimate(init, X.shape, "init"),
+        max_iter=max_iter,
+        tol=tol,
+    )
+    if result.status != "converged":
+        warnings.warn(
+            f"co_cluster stopped with status {result.status!r} after {result.n_iter} iterations, "
+            f"before reaching tol={tol:g}: {result.certificate!r}. Raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return result
+
+
+class CoCluster(BiclusterMixin, BaseEstimator):
+    r"""Co-clustering of an incomplete matrix at one pair of costs.
+
+    Builds nearest-neighbour graphs of the rows and of the columns, unless they are given, and
+    runs `co_cluster`, in the units of the data. With `penalty="linear"` this is convex
+    biclustering with missing data; with one cost zero as well, convex clustering of the other
+    mode.
+
+    Parameters
+    ----------
+    row_cost, column_cost : float, default=1.0
+        How strongly rows, and columns, are drawn together.
+    n_neighbors : int or pair of int, default=5
+        Neighbours of each row and of each column, or one number for each of the two.
+    row_graph, column_graph : Graph, optional
+        Graphs to use instead of the nearest neighbours.
+    penalty : {"snowflake", "linear", "log", "mcp"} or Penalty, default="snowflake"
+        How the cost of keeping two rows or columns apart grows with their distance.
+    solver : {"fast", "paper"}, default="fast"
+    max_iter : int, default=10000
+    tol : float, default=1e-6
+        As in `co_cluster`.
+
+    Attributes
+    ----------
+    row_labels_, column_labels_ : ndarray of int
+        The clusters of the rows and of the columns.
+    rows_ : ndarray of bool of shape (n_biclusters, n_rows)
+    columns_ : ndarray of bool of shape (n_biclusters, n_columns)
+        Members of the biclusters: one for each pair of a row and a column cluster.
+    biclusters_ : tuple
+        `rows_` and `columns_`.
+    estimate_ : ndarray of shape (n_rows, n_columns)
+        The smooth estimate, constant on each bicluster.
+    filled_ : ndarray of shape (n_rows, n_columns)
+        The data where observed, the estimate elsewhere.
+    objective_ : float
+    certificate_ : Certificate
+        How far the estimate is from a solution.
+    n_iter_ : int
+    status_ : str
+    row_graph_, column_graph_ : Graph
+        The graphs that were used.
+    n_features_in_ : int
+
+    See Also
+    --------
+    co_cluster : The same as a function of the matrix and two graphs.
+
+    References
+    ----------
+    Mishne, Chi and Coifman (2019), Co-manifold learning with missing data.
+    Chi, Allen and Baraniuk (2017), Convex biclustering.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comanifold import CoCluster
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.kron([[0.0, 4.0], [8.0, 2.0]], np.ones((6, 5))) + 0.1 * rng.normal(size=(12, 10))
+    >>> X[rng.random(X.shape) < 0.4] = np.nan
+    >>> model = CoCluster().fit(X)
+    >>> model.row_labels_
+    array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+    >>> model.column_labels_
+    array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
+    """
+
+    def __init__(
+        self,
+        row_cost: float = 1.0,
+        column_cost: float = 1.0,
+        *,
+        n_neighbors: int | tuple[int, int] = 5,
+        row_graph: Graph | None = None,
+        column_graph: Graph | None = None,
+        penalty: str | Penalty = "snowflake",
+        solver: str = "fast",
+        max_iter: int = 10_000,
+        tol: float = 1e-6,
+    ):
+        self.row_cost = row_cost
+        self.column_cost = column_cost
+        self.n_neighbors = n_neighbors
+        self.row_graph = row_graph
+        self.column_graph = column_graph
+        self.penalty = penalty
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(self, X: ArrayLike, y: Any = None) -> "CoCluster":  # noqa: ARG002
+        """Co-cluster X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+            NaN for missing entries. Every row and column needs an observed entry, unless its
+            graph is given.
+        y : ignored
+        """
+        X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan")
+        for_rows, for_columns = _both_modes(self.n_neighbors)
+        self.row_graph_ = _given_or_nearest(self.row_graph, X, for_rows, "row")
+        self.column_graph_ = _given_or_nearest(self.column_graph, X.T, for_columns, "column")
+        result = co_cluster(
+            X,
+            self.row_graph_,
+            self.column_graph_,
+            row_cost=self.row_cost,
+            column_cost=self.column_cost,
+            penalty=self.penalty,
+            solver=self.solver,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self.row_labels_ = result.row_labels
+        self.column_labels_ = result.column_labels
+        self.estimate_ = result.estimate
+        self.filled_ = result.filled
+        self.objective_ = result.objective
+        self.certificate_ = result.certificate
+        self.n_iter_ = result.n_iter
+        self.status_ = result.status
+        return self
+
+    # Computed when asked for: with nothing fused there is a bicluster for every entry.
+    @property
+    def rows_(self) -> NDArray[np.bool_]:
+        n_column_clusters = self.column_labels_.max() + 1
+        return np.repeat(_indicators(self.row_labels_), n_column_clusters, axis=0)
+
+    @property
+    def columns_(self) -> NDArray[np.bool_]:
+        n_row_clusters = self.row_labels_.max() + 1
+        return np.tile(_indicators(self.column_labels_), (n_row_clusters, 1))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _both_modes(n_neighbors: int | tuple[int, int]) -> tuple[int, int]:
+    if np.ndim(n_neighbors) == 0:
+        return n_neighbors, n_neighbors
+    if len(n_neighbors) != 2:
+        raise ValueError(
+            "n_neighbors must be a number, or one for the rows and one for the columns, got "
+            f"{n_neighbors!r}"
+        )
+    return tuple(n_neighbors)
+
+
+def _given_or_nearest(
+    graph: Graph | None, X: NDArray[np.float64], n_neighbors: int, mode: str
+) -> Graph:
+    if graph is not None:
+        return graph
+    empty = np.flatnonzero(np.isnan(X).all(axis=1))
+    if empty.size:
+        raise ValueError(
+            f"X has {mode}s with no observed entry, which have no neighbours: {listing(empty)}. "
+            f"Leave them out, or give a {mode}_graph"
+        )
+    return Graph.nearest_neighbors(X, n_neighbors)
+
+
+def _indicators(labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+    return labels == np.arange(labels.max() + 1)[:, None]

@@ -1,0 +1,209 @@
+"""The graph that says which rows, or which columns, are drawn together."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+
+from .._validation import check_matrix
+from ._masked_distances import distance_blocks
+
+
+class Graph:
+    """An undirected graph with positive edge weights.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes: rows, or columns, of the matrix.
+    edges : array-like of shape (n_edges, 2)
+        Pairs of node indices, each pair once.
+    weights : array-like of shape (n_edges,), optional
+        Positive edge weights, 1 by default.
+
+    Attributes
+    ----------
+    n_added_links : int
+        How many edges `nearest_neighbors` had to add to make the graph connected.
+
+    Examples
+    --------
+    >>> from comanifold import Graph
+    >>> path = Graph(3, [[0, 1], [1, 2]], weights=[1.0, 0.5])
+    >>> path.is_connected
+    True
+    """
+
+    def __init__(self, n_nodes: int, edges: ArrayLike, weights: ArrayLike | None = None):
+        if isinstance(n_nodes, bool) or not isinstance(n_nodes, (int, np.integer)) or n_nodes < 1:
+            raise ValueError(f"n_nodes must be a positive integer, got {n_nodes!r}")
+        self.n_nodes = int(n_nodes)
+        self.edges = _check_edges(self.n_nodes, edges)
+        self.weights = _check_weights(len(self.edges), weights)
+        self.n_added_links = 0
+
+    @classmethod
+    def nearest_neighbors(cls, X: ArrayLike, n_neighbors: int = 5) -> "Graph":
+        """Join each row of X to its nearest rows, and what then stays apart by shortest links.
+
+        Distances are those of `masked_distances`. Two rows are joined if either is among the
+        nearest of the other. The components of that graph are joined by a minimum spanning
+        tree of the shortest links between them (Assumption 2.1 of the paper asks for a
+        connected graph); components that share no observed column are linked through the rows
+        whose means are closest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_nodes, n_features)
+            NaN marks a missing entry. Every row needs an observed entry.
+        n_neighbors : int, default=5
+            At most n_nodes - 1 are used.
+        """
+        X = check_matrix(X, need_observed_rows=True)
+        if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, (int, np.integer)):
+            raise ValueError(f"n_neighbors must be an integer, got {n_neighbors!r}")
+        if n_neighbors < 1:
+            raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}")
+        n_nodes = X.shape[0]
+        n_neighbors = min(int(n_neighbors), n_nodes - 1)
+        edges = _neighbor_pairs(X, n_neighbors)
+        links = _shortest_links(X, _components(n_nodes, edges))
+        graph = cls(n_nodes, np.concatenate([edges, links]))
+        graph.n_added_links = len(links)
+        return graph
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.edges)
+
+    @cached_property
+    def n_components(self) -> int:
+        return int(self.component_labels.max()) + 1
+
+    @property
+    def is_connected(self) -> bool:
+        return self.n_components == 1
+
+    @cached_property
+    def component_labels(self) -> NDArray[np.intp]:
+        """The connected component of each node."""
+        return _components(self.n_nodes, self.edges)
+
+    def __repr__(self) -> str:
+        return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges})"
+
+
+def _check_edges(n_nodes, edges):
+    edges = np.asarray(edges)
+    if edges.size == 0 and edges.ndim <= 2:
+        edges = np.empty((0, 2), dtype=np.intp)
+    if edges.ndim != 2 or edges.shape[1] != 2:
+        raise ValueError(f"edges must have shape (n_edges, 2), got {edges.shape}")
+    if edges.dtype.kind not in "iu":
+        raise ValueError(f"edges must hold integers, got dtype {edges.dtype}")
+    outside = (edges < 0) | (edges >= n_nodes)
+    if outside.any():
+        e = int(np.argmax(outside.any(axis=1)))
+        raise ValueError(
+            f"edges must lie between 0 and n_nodes - 1 = {n_nodes - 1}: edge {e} is "
+            f"{edges[e].tolist()}"
+        )
+    edges = edges.astype(np.intp)
+    loops = edges[:, 0] == edges[:, 1]
+    if loops.any():
+        e = int(np.argmax(loops))
+        raise ValueError(f"edges must join two different nodes: edge {e} is {edges[e].tolist()}")
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    _, first = np.unique(low * n_nodes + high, return_index=True)
+    if len(first) < len(edges):
+        e = int(np.setdiff1d(np.arange(len(edges)), first)[0])
+        raise ValueError(
+            f"edges must list each pair once, in either direction: edge {e}, "
+            f"{edges[e].tolist()}, is a repetition"
+        )
+    edges.flags.writeable = False
+    return edges
+
+
+def _check_weights(n_edges, weights):
+    if weights is None:
+        weights = np.ones(n_edges)
+    weights = np.asarray(weights)
+    if weights.dtype.kind not in "iuf":
+        raise ValueError(f"weights must be real numbers, got dtype {weights.dtype}")
+    if weights.shape != (n_edges,):
+        raise ValueError(f"weights must have shape ({n_edges},), got {weights.shape}")
+    weights = weights.astype(float)
+    wrong = ~(np.isfinite(weights) & (weights > 0))
+    if wrong.any():
+        e = int(np.argmax(wrong))
+        raise ValueError(
+            f"weights must be positive and finite: weight {e} is {weights[e]}. Leave out an "
+            "edge rather than give it no weight"
+        )
+    weights.flags.writeable = False
+    return weights
+
+
+def _components(n_nodes, edges):
+    adjacency = sparse.coo_array((np.ones(len(edges)), edges.T), shape=(n_nodes, n_nodes))
+    return connected_components(adjacency, directed=False)[1].astype(np.intp)
+
+
+def _neighbor_pairs(X, n_neighbors):
+    """Each row paired with its nearest rows at a finite distance, each pair once, sorted."""
+    n_nodes = X.shape[0]
+    pairs = [np.empty((0, 2), dtype=np.intp)]
+    if n_neighbors == 0:
+        return pairs[0]
+    for start, stop, block in distance_blocks(X):
+        block[np.arange(stop - start), np.arange(start, stop)] = np.inf
+        nearest = np.argpartition(block, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        rows = np.repeat(np.arange(start, stop), n_neighbors)
+        found = np.isfinite(np.take_along_axis(block, nearest, axis=1)).ravel()
+        pairs.append(np.sort(np.stack([rows, nearest.ravel()], axis=1)[found], axis=1))
+    pairs = np.concatenate(pairs)
+    keys = np.unique(pairs[:, 0] * n_nodes + pairs[:, 1])
+    return np.stack([keys // n_nodes, keys % n_nodes], axis=1)
+
+
+def _shortest_links(X, labels):
+    """A minimum spanning tree of the shortest links between the components `labels`."""
+    n_components = labels.max() + 1
+    if n_components == 1:
+        return np.empty((0, 2), dtype=np.intp)
+    # Nodes sorted by component: the shortest link from a node to each component is then a
+    # minimum over a run of columns.
+    order = np.argsort(labels, kind="stable")
+    first = np.searchsorted(labels[order], np.arange(n_components))
+    shortest = np.full((n_components, n_components), np.inf)
+    link = np.zeros((n_components, n_components, 2), dtype=np.intp)
+    means = np.nanmean(X, axis=1)
+    fallback = np.full((n_components, n_components), np.inf)
+    fallback_link = np.zeros_like(link)
+    for start, stop, block in distance_blocks(X):
+        _keep_shortest(block[:, order], order, first, labels, start, shortest, link)
+        gaps = np.abs(means[start:stop, None] - means[order])
+        _keep_shortest(gaps, order, first, labels, start, fallback, fallback_link)
+    # Ranks, because a spanning tree routine reads a zero length as no edge; links between
+    # components that share no column come after all others.
+    unlinked = np.isinf(shortest)
+    length = np.where(unlinked, fallback, shortest)
+    rank = np.empty(n_components**2)
+    rank[np.lexsort((length.ravel(), unlinked.ravel()))] = np.arange(1, n_components**2 + 1)
+    tree = minimum_spanning_tree(np.triu(rank.reshape(n_components, n_components), 1)).tocoo()
+    chosen = np.where(unlinked[..., None], fallback_link, link)[tree.row, tree.col]
+    return np.sort(chosen, axis=1)
+
+
+def _keep_shortest(block, order, first, labels, start, shortest, link):
+    """Lower shortest[c, d], and its link, to the least length in a block of rows."""
+    for i, row in enumerate(block):
+        c = labels[start + i]
+        least = np.minimum.reduceat(row, first)
+        for d in np.flatnonzero(least < shortest[c]):
+            shortest[c, d] = least[d]
+            stop = first[d + 1] if d + 1 < len(first) else len(row)
+            link[c, d] = start + i, order[first[d] + np.argmin(row[first[d] : stop])]

@@ -1,0 +1,23 @@
+"""Penalties on the distance between two rows or two columns."""
+
+from ._base import Penalty, check_penalty
+from ._penalties import MCP, Linear, Log, Snowflake
+
+__all__ = ["MCP", "Linear", "Log", "Penalty", "Snowflake", "check_penalty", "get_penalty"]
+
+_NAMED = {"snowflake": Snowflake, "linear": Linear, "log": Log, "mcp": MCP}
+
+
+def get_penalty(penalty: str | Penalty) -> Penalty:
+    """The penalty of that name with its default parameters, or the checked object itself."""
+    if isinstance(penalty, str):
+        if penalty not in _NAMED:
+            raise ValueError(
+                f"penalty must be one of {sorted(_NAMED)} or a Penalty object, got {penalty!r}"
+            )
+        return _NAMED[penalty]()
+    if isinstance(penalty, type):
+        raise ValueError(f"penalty must be an object, got the class {penalty.__name__}: call it")
+    if type(penalty) not in _NAMED.values():
+        check_penalty(penalty)
+    return penalty

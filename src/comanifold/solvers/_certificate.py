@@ -1,0 +1,68 @@
+"""How far an estimate is from solving its problem: numbers that can be checked afterwards."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..penalties import Penalty
+from ._dual import Dual
+from ._fusion import Iterate
+from ._problem import Array, Problem
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is known about the distance of an estimate from a solution.
+
+    Attributes
+    ----------
+    stationarity : float
+        Norm of the residual of the stationarity condition, relative to the norm of the centred
+        data: P(U - X) plus the pull of all edges. An edge of positive length pulls with
+        cost x weight x Omega'(length) along itself; an edge of length zero with any vector up
+        to cost x weight x Omega'(0), the one that was found. For a penalty so steep at the
+        origin that those vectors can carry every force in the problem, they are not computed
+        and the residual is that of the fused problem.
+    gap : float or None
+        For a linear penalty: (objective - lower_bound) / objective.
+    lower_bound : float or None
+        For a linear penalty: a bound below which no estimate has its objective, computed from
+        the dual point.
+    row_dual, column_dual : ndarray or None
+        For a linear penalty: the dual point. One vector for each edge of the row graph, of
+        shape (n_row_edges, n_columns), and of the column graph, (n_column_edges, n_rows),
+        none longer than cost x weight. `comanifold.dual_bound` computes the bound from them.
+    """
+
+    stationarity: float
+    gap: float | None = None
+    lower_bound: float | None = None
+    row_dual: Array | None = None
+    column_dual: Array | None = None
+
+
+def stationarity(problem: Problem, U: Array, penalty: Penalty, dual: Dual) -> float:
+    """The residual that `Certificate` describes, for data in standard units."""
+    norms = problem.norms(U)
+    fused = [lengths == 0 for lengths in norms]
+    held = Dual(dual.rows * fused[0][:, None], dual.columns * fused[1][:, None])
+    residual = problem.gradient(U, penalty, norms)
+    residual += held.project(problem.slopes(penalty, norms)).pull(problem)
+    return float(np.linalg.norm(residual) / np.sqrt(problem.counts.sum()))
+
+
+def holds_any_force(iterate: Iterate, problem: Problem, penalty: Penalty) -> bool:
+    """Whether the fused edges can surely carry the forces that act on their clusters.
+
+    Within a cluster of rows, the edges of a spanning tree can carry any forces that add up to
+    zero, none of them more than the total; the forces on an entry that do not add up to zero
+    over the rows of its block do so over its columns.
+    """
+    forces = problem.gradient(iterate.estimate, penalty)
+    slope = float(penalty.derivative(np.zeros(1))[0])
+    row_total = np.linalg.norm(forces, axis=1).sum()
+    column_total = np.linalg.norm(forces, axis=0).sum()
+    return bool(
+        slope * problem.rows.weights.min(initial=np.inf) >= 2.0 * row_total
+        and slope * problem.columns.weights.min(initial=np.inf) >= 2.0 * column_total
+    )

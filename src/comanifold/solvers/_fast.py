@@ -1,0 +1,124 @@
+"""The fast solver: quadratic majorisers with the mask kept in the linear system."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..penalties import Penalty
+from ._certificate import holds_any_force
+from ._fusion import Iterate
+from ._kernels import conjugate_gradients
+from ._multipliers import minimise_by_multipliers
+from ._outcome import Outcome
+from ._problem import Array, Problem, penalty_at_one
+from ._quadratic import minimise_by_quadratics
+
+# How much stronger than the data the slope of a penalty at the origin must be for fusions to be
+# taken as lasting. It is checked at the end in any case.
+_STEEP = 1e3
+
+# Conjugate gradients for the starting point.
+_START_STEPS = 20
+_START_REDUCTION = 1e-2
+
+
+def minimise_fast(
+    problem: Problem, init: Array | None, penalty: Penalty, *, max_iter: int, tol: float
+) -> Outcome:
+    """Minimise the objective from `init`, or from a smoothed version of the data.
+
+    A concave penalty can leave a descent in a local minimum above the estimate with all that
+    is connected fused: then it starts from there.
+    """
+    stop = {"max_iter": max_iter, "tol": tol}
+    constant = _all_fused(problem)
+    if _is_steep(problem, penalty):
+        start = Iterate.start(problem, np.zeros_like(problem.means) if init is None else init)
+        start = start.fuse(*provably_fused(problem, penalty))
+        if init is None:
+            start = replace(start, V=_smoothed_data(start.problem, penalty))
+        outcome = minimise_by_quadratics(start, penalty, **stop)
+        if constant.objective(penalty) < outcome.history[-1]:
+            outcome = _continue(outcome, minimise_by_quadratics(constant, penalty, **stop))
+        if holds_any_force(outcome.iterate, problem, penalty):
+            return outcome
+        U = outcome.iterate.estimate
+        return _continue(outcome, minimise_by_multipliers(problem, U, penalty, **stop))
+    U = _smoothed_data(problem, penalty) if init is None else init
+    outcome = minimise_by_multipliers(problem, U, penalty, **stop)
+    if constant.objective(penalty) < outcome.history[-1]:
+        U = constant.estimate
+        outcome = _continue(outcome, minimise_by_multipliers(problem, U, penalty, **stop))
+    return outcome
+
+
+def _all_fused(problem: Problem) -> Iterate:
+    """The best estimate with all that is connected fused."""
+    fused = Iterate.start(problem, np.zeros_like(problem.means)).fuse(
+        problem.rows.components(np.full(len(problem.rows), True)),
+        problem.columns.components(np.full(len(problem.columns), True)),
+    )
+    return replace(fused, V=fused.problem.means.copy())
+
+
+def _continue(first: Outcome, second: Outcome) -> Outcome:
+    # Computed on other blocks, the same objective may differ by a rounding error.
+    history = first.history + [min(value, first.history[-1]) for value in second.history]
+    return replace(second, history=history, n_iter=first.n_iter + second.n_iter)
+
+
+def provably_fused(problem: Problem, penalty: Penalty) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Labels of rows and of columns that are equal in some global minimiser.
+
+    Replacing the rows of a component by their mean shortens every column edge and raises the
+    data term by at most ||P(mean - X)|| ||U - mean||, while the row edges cost at least their
+    length times the slope of the chord of Omega up to the longest possible distance. Where the
+    latter wins, whatever U is, the rows of each component are equal.
+    """
+    observed = problem.counts > 0
+    spread = np.ptp(problem.means[observed])
+    n_rows, n_columns = problem.counts.shape
+    labels = []
+    for edges, n_nodes, n_others in (
+        (problem.rows, n_rows, n_columns),
+        (problem.columns, n_columns, n_rows),
+    ):
+        farthest = np.sqrt(n_others) * spread
+        pull = np.sqrt(n_nodes * problem.counts.sum()) * spread
+        cost = edges.weights.min(initial=np.inf) * float(penalty.value(np.array([farthest]))[0])
+        fused = spread == 0.0 or cost >= pull * farthest
+        labels.append(edges.components(np.full(len(edges), fused)))
+    return labels[0], labels[1]
+
+
+def _is_steep(problem: Problem, penalty: Penalty) -> bool:
+    slope = float(penalty.derivative(np.zeros(1))[0])
+    lightest = min(
+        problem.rows.weights.min(initial=np.inf), problem.columns.weights.min(initial=np.inf)
+    )
+    return slope * lightest >= _STEEP * np.sqrt(max(problem.counts.shape) * problem.counts.sum())
+
+
+def _smoothed_data(problem: Problem, penalty: Penalty) -> Array:
+    """The quadratic problem with the edges weighted by the penalty at one standard deviation.
+
+    The paper starts from the mean of the observed entries, a constant matrix, with separate
+    first weights: at a constant matrix the weights of the penalty would never let it go.
+    """
+    V = np.zeros_like(problem.means)
+    unit = penalty_at_one(penalty)
+    conjugate_gradients(
+        V,
+        problem.counts * problem.means,
+        problem.counts,
+        problem.row_sizes,
+        problem.column_sizes,
+        problem.rows.adjacency,
+        problem.columns.adjacency,
+        unit * problem.rows.weights,
+        unit * problem.columns.weights,
+        _START_STEPS,
+        _START_REDUCTION,
+    )
+    return V

@@ -1,0 +1,327 @@
+"""Compiled loops over the edges of a fused problem.
+
+Everything here works on block values V (row clusters x column clusters).
+Whatever is written for the rows serves the columns with V transposed.
+"""
+
+import numpy as np
+from numba import njit
+
+_kernel = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+
+
+@_kernel
+def edge_norms(V, edges, sizes):
+    """z[e] = sqrt(sum_b sizes[b] (V[i, b] - V[j, b])^2) for e = (i, j)."""
+    norms = np.empty(edges.shape[0])
+    for e in range(edges.shape[0]):
+        vi, vj = V[edges[e, 0]], V[edges[e, 1]]
+        total = 0.0
+        for b in range(V.shape[1]):
+            d = vi[b] - vj[b]
+            total += sizes[b] * d * d
+        norms[e] = np.sqrt(total)
+    return norms
+
+
+@_kernel
+def component_labels(n_nodes, pairs, chosen):
+    """Connected components of the chosen edges, numbered in the order of their first node."""
+    root = np.arange(n_nodes)
+    for e in range(pairs.shape[0]):
+        if not chosen[e]:
+            continue
+        i, j = pairs[e, 0], pairs[e, 1]
+        while root[i] != i:
+            root[i] = root[root[i]]
+            i = root[i]
+        while root[j] != j:
+            root[j] = root[root[j]]
+            j = root[j]
+        if i < j:
+            root[j] = i
+        else:
+            root[i] = j
+    labels = np.empty(n_nodes, dtype=np.intp)
+    n_components = 0
+    for i in range(n_nodes):
+        # The root of a component is its first node, so its label is there already.
+        if root[i] == i:
+            labels[i] = n_components
+            n_components += 1
+        else:
+            j = root[i]
+            while root[j] != j:
+                j = root[j]
+            labels[i] = labels[j]
+    return labels
+
+
+@_kernel
+def block_sums(A, row_labels, column_labels, n_row_blocks, n_column_blocks):
+    """Sums of A over the blocks that two sets of labels form."""
+    sums = np.zeros((n_row_blocks, n_column_blocks))
+    for i in range(A.shape[0]):
+        block, row = sums[row_labels[i]], A[i]
+        for j in range(A.shape[1]):
+            block[column_labels[j]] += row[j]
+    return sums
+
+
+@_kernel
+def transpose(V, out):
+    """out = V', in tiles so that both are read and written by the cache line."""
+    m, n = V.shape
+    for top in range(0, m, 8):
+        for left in range(0, n, 8):
+            for i in range(top, min(top + 8, m)):
+                for j in range(left, min(left + 8, n)):
+                    out[j, i] = V[i, j]
+
+
+@_kernel
+def laplacian(V, adjacency, weights, out):
+    """out = L(weights) V, as sums of differences: w (v_i - v_j) keeps its digits for large w."""
+    start, neighbor, edge = adjacency
+    m, n = V.shape
+    for i in range(m):
+        v, o = V[i], out[i]
+        for b in range(n):
+            o[b] = 0.0
+        k, end = start[i], start[i + 1]
+        while k + 3 < end:
+            v0, v1 = V[neighbor[k]], V[neighbor[k + 1]]
+            v2, v3 = V[neighbor[k + 2]], V[neighbor[k + 3]]
+            w0, w1 = weights[edge[k]], weights[edge[k + 1]]
+            w2, w3 = weights[edge[k + 2]], weights[edge[k + 3]]
+            for b in range(n):
+                x = v[b]
+                o[b] += w0 * (x - v0[b]) + w1 * (x - v1[b]) + w2 * (x - v2[b]) + w3 * (x - v3[b])
+            k += 4
+        while k < end:
+            v0, w0 = V[neighbor[k]], weights[edge[k]]
+            for b in range(n):
+                o[b] += w0 * (v[b] - v0[b])
+            k += 1
+
+
+@_kernel
+def _degrees(adjacency, weights):
+    start, _, edge = adjacency
+    degrees = np.zeros(start.shape[0] - 1)
+    for i in range(degrees.shape[0]):
+        for k in range(start[i], start[i + 1]):
+            degrees[i] += weights[edge[k]]
+    return degrees
+
+
+@_kernel
+def conjugate_gradients(
+    V, rhs, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, max_steps, reduction
+):
+    """Jacobi-preconditioned CG steps on the quadratic majoriser, from V and in place.
+
+    The system is  counts * V + Lr(row_w) V diag(column_sizes) + diag(row_sizes) V Lc(column_w)
+    = rhs. Every step lowers the majoriser. Stops once the preconditioned residual has
+    fallen by the factor `reduction`, and returns the number of steps.
+    """
+    m, n = V.shape
+    row_degree, column_degree = _degrees(rows, row_w), _degrees(columns, column_w)
+    Vt, LVt = np.empty((n, m)), np.empty((n, m))
+    AP, PL, R, P = np.empty((m, n)), np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
+    inverse = np.empty((m, n))
+    transpose(V, Vt)
+    laplacian(V, rows, row_w, AP)
+    laplacian(Vt, columns, column_w, LVt)
+    transpose(LVt, PL)
+    rz = 0.0
+    for a in range(m):
+        for b in range(n):
+            d = counts[a, b] + row_degree[a] * column_sizes[b] + row_sizes[a] * column_degree[b]
+            # Where nothing is observed and no edge pulls, V stays as it is.
+            inverse[a, b] = 1.0 / d if d > 0.0 else 1.0
+            r = rhs[a, b] - counts[a, b] * V[a, b]
+            r -= column_sizes[b] * AP[a, b] + row_sizes[a] * PL[a, b]
+            R[a, b] = r
+            P[a, b] = r * inverse[a, b]
+            rz += r * P[a, b]
+    target = rz * reduction * reduction
+
+    for step in range(max_steps):
+        if not rz > target:
+            return step
+        transpose(P, Vt)
+        laplacian(P, rows, row_w, AP)
+        laplacian(Vt, columns, column_w, LVt)
+        transpose(LVt, PL)
+        curvature = 0.0
+        for a in range(m):
+            p, ap, pl, count, size = P[a], AP[a], PL[a], counts[a], row_sizes[a]
+            for b in range(n):
+                x = column_sizes[b] * ap[b] + size * pl[b] + count[b] * p[b]
+                ap[b] = x
+                curvature += p[b] * x
+        if not curvature > 0.0:
+            return step
+        alpha = rz / curvature
+        rz_new = 0.0
+        for a in range(m):
+            v, p, r, ap, inv = V[a], P[a], R[a], AP[a], inverse[a]
+            for b in range(n):
+                v[b] += alpha * p[b]
+                x = r[b] - alpha * ap[b]
+                r[b] = x
+                rz_new += x * x * inv[b]
+        beta = rz_new / rz
+        rz = rz_new
+        for a in range(m):
+            p, r, inv = P[a], R[a], inverse[a]
+            for b in range(n):
+                p[b] = r[b] * inv[b] + beta * p[b]
+    return max_steps
+
+
+@_kernel
+def merge_changes(V, counts, means, sizes, other_sizes, pairs, adjacency, first):
+    """What fusing the two ends of each edge, at their mean, does to the rest of the objective.
+
+    Returns the change of the data term, and for the other edges at either end their new length
+    and their index, listed from first[e] on for the edge e.
+    """
+    start, neighbor, edge = adjacency
+    n = V.shape[1]
+    data = np.empty(pairs.shape[0])
+    lengths = np.empty(first[-1])
+    touched = np.empty(first[-1], dtype=np.intp)
+    merged = np.empty(n)
+    for e in range(pairs.shape[0]):
+        i, j = pairs[e, 0], pairs[e, 1]
+        share = sizes[i] / (sizes[i] + sizes[j])
+        total = 0.0
+        for b in range(n):
+            v = share * V[i, b] + (1.0 - share) * V[j, b]
+            merged[b] = v
+            total += counts[i, b] * (v - V[i, b]) * (v + V[i, b] - 2.0 * means[i, b])
+            total += counts[j, b] * (v - V[j, b]) * (v + V[j, b] - 2.0 * means[j, b])
+        data[e] = 0.5 * total
+        position = first[e]
+        for end in range(2):
+            node = pairs[e, end]
+            for k in range(start[node], start[node + 1]):
+                if edge[k] == e:
+                    continue
+                other = V[neighbor[k]]
+                total = 0.0
+                for b in range(n):
+                    d = merged[b] - other[b]
+                    total += other_sizes[b] * d * d
+                lengths[position] = np.sqrt(total)
+                touched[position] = edge[k]
+                position += 1
+    return data, lengths, touched
+
+
+@_kernel
+def independent_edges(order, pairs, adjacency):
+    """Mark edges of `order`, first come first served, no two of which touch or are adjacent."""
+    start, neighbor, _ = adjacency
+    taken = np.zeros(pairs.shape[0], dtype=np.bool_)
+    blocked = np.zeros(start.shape[0] - 1, dtype=np.bool_)
+    for e in order:
+        if blocked[pairs[e, 0]] or blocked[pairs[e, 1]]:
+            continue
+        taken[e] = True
+        for end in range(2):
+            node = pairs[e, end]
+            blocked[node] = True
+            for k in range(start[node], start[node + 1]):
+                blocked[neighbor[k]] = True
+    return taken
+
+
+@_kernel
+def divergence(vectors, factors, pairs, adjacency, out):
+    """out[i] = sum of factors[e] vectors[e] over the edges that start at i, less those that end."""
+    start, _, edge = adjacency
+    n = vectors.shape[1]
+    for i in range(out.shape[0]):
+        o = out[i]
+        for b in range(n):
+            o[b] = 0.0
+        for k in range(start[i], start[i + 1]):
+            e = edge[k]
+            factor = factors[e] if pairs[e, 0] == i else -factors[e]
+            vector = vectors[e]
+            for b in range(n):
+                o[b] += factor * vector[b]
+
+
+@_kernel
+def shrink_factors(V, vectors, pairs, caps, stiffness):
+    """min(1, caps[e] / ||vectors[e] + stiffness (V_i - V_j)||) for e = (i, j)."""
+    factors = np.empty(pairs.shape[0])
+    for e in range(pairs.shape[0]):
+        vi, vj, vector = V[pairs[e, 0]], V[pairs[e, 1]], vectors[e]
+        total = 0.0
+        for b in range(V.shape[1]):
+            x = vector[b] + stiffness * (vi[b] - vj[b])
+            total += x * x
+        length = np.sqrt(total)
+        factors[e] = 1.0 if length <= caps[e] else caps[e] / length
+    return factors
+
+
+@_kernel
+def advance_multipliers(V, vectors, leading, pairs, caps, stiffness, momentum):
+    """One accelerated step of the multipliers, in place.
+
+    vectors[e] becomes leading[e] + stiffness (V_i - V_j), shortened to caps[e]; leading[e] goes
+    past it by `momentum` times its change. Returns the squared length of the step from leading
+    to vectors, and which edges needed no shortening.
+    """
+    n = V.shape[1]
+    moved = 0.0
+    inside = np.empty(pairs.shape[0], dtype=np.bool_)
+    for e in range(pairs.shape[0]):
+        vi, vj, vector, lead = V[pairs[e, 0]], V[pairs[e, 1]], vectors[e], leading[e]
+        total = 0.0
+        for b in range(n):
+            x = lead[b] + stiffness * (vi[b] - vj[b])
+            total += x * x
+        length = np.sqrt(total)
+        inside[e] = length <= caps[e]
+        factor = 1.0 if inside[e] else caps[e] / length
+        for b in range(n):
+            x = factor * (lead[b] + stiffness * (vi[b] - vj[b]))
+            moved += (x - lead[b]) * (x - lead[b])
+            lead[b] = x + momentum * (x - vector[b])
+            vector[b] = x
+    return moved, inside
+
+
+@_kernel
+def ascend_dual(V, vectors, leading, pairs, caps, steps, momentum):
+    """One accelerated step of projected dual ascent, in place, as `advance_multipliers`.
+
+    Returns the inner product of the step back from leading with the last change of vectors, in
+    the metric of the steps: positive when the momentum points the wrong way.
+    """
+    n = V.shape[1]
+    wrong_way = 0.0
+    for e in range(pairs.shape[0]):
+        vi, vj, vector, lead = V[pairs[e, 0]], V[pairs[e, 1]], vectors[e], leading[e]
+        total = 0.0
+        for b in range(n):
+            x = lead[b] + steps[e] * (vi[b] - vj[b])
+            total += x * x
+        length = np.sqrt(total)
+        factor = 1.0 if length <= caps[e] else caps[e] / length
+        product = 0.0
+        for b in range(n):
+            x = factor * (lead[b] + steps[e] * (vi[b] - vj[b]))
+            change = x - vector[b]
+            product += (lead[b] - x) * change
+            lead[b] = x + momentum * change
+            vector[b] = x
+        wrong_way += product / steps[e]
+    return wrong_way

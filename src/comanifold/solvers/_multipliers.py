@@ -1,0 +1,133 @@
+"""Augmented Lagrangian descent, for penalties with a moderate slope at the origin.
+
+Such a penalty does not hold fused rows together by force: whether they stay together depends
+on what the data pull, and the multipliers of the constraints W_e = D_e U (D_e U the difference
+of two rows or columns) carry that information. The penalty is replaced by its tangent at the
+estimate, which leaves
+
+    min_U  g(U) = 1/2 ||P(X - U)||^2 + sum_e c_e ||D_e U||,   c_e = weight Omega'(length).
+
+Its augmented Lagrangian with stiffness s is, in U, a sum of Huber functions of
+D_e U + dual_e / s. The quadratic that touches each from above has the curvature
+s min(1, c_e / ||dual_e + s D_e U||), at most s, so the linear systems stay well conditioned
+however much fuses. An edge whose dual vector is shorter than its cap c_e is fused.
+"""
+
+import numpy as np
+
+from ..penalties import Penalty
+from ._certificate import stationarity
+from ._dual import Dual, tangent_objective
+from ._fusion import Iterate
+from ._kernels import advance_multipliers, shrink_factors
+from ._outcome import Outcome
+from ._problem import Array, Problem
+from ._quadratic import lower_majoriser
+
+# Sweeps between two looks at the duality gap.
+_CHECK_EVERY = 5
+
+# The majoriser is renewed once it is solved to this share of what solving it has gained.
+_SOLVED = 0.1
+
+
+def minimise_by_multipliers(
+    problem: Problem, U: Array, penalty: Penalty, *, max_iter: int, tol: float
+) -> Outcome:
+    """Lower the objective from U; `problem` must have nothing fused.
+
+    Stops at a relative duality gap of `tol` for a linear penalty, at a relative stationarity
+    residual of `tol` for others. The estimate is the best seen so far: the sweeps themselves
+    do not lower the objective one by one.
+    """
+    best = Iterate.start(problem, U)
+    norms = problem.norms(U)
+    objective = problem.objective(U, penalty, norms)
+    history = [objective]
+    caps = problem.slopes(penalty, norms)
+    start = lowest = tangent_objective(problem, U, caps, norms)
+    V = U.copy()
+    multipliers = _Multipliers(problem)
+    for n_iter in range(1, max_iter + 1):
+        multipliers.sweep(V, caps)
+        if n_iter % _CHECK_EVERY:
+            continue
+        dual = multipliers.dual
+        bound = dual.lower_bound(problem)
+        norms = problem.norms(V)
+        multipliers.balance(V, caps, norms, tangent_objective(problem, V, caps, norms) - bound)
+        for candidate in (multipliers.fused_candidate(V), Iterate.start(problem, V.copy())):
+            norms = problem.norms(candidate.estimate)
+            lowest = min(lowest, tangent_objective(problem, candidate.estimate, caps, norms))
+            value = problem.objective(candidate.estimate, penalty, norms)
+            if value < objective:
+                best, objective = candidate, value
+        history.append(objective)
+        if penalty.is_linear:
+            if objective - bound <= tol * objective:
+                return Outcome(best, history, n_iter, dual)
+        elif stationarity(problem, best.estimate, penalty, dual) <= tol:
+            return Outcome(best, history, n_iter, dual)
+        elif lowest - bound <= _SOLVED * (start - lowest):
+            norms = problem.norms(best.estimate)
+            caps = problem.slopes(penalty, norms)
+            start = lowest = tangent_objective(problem, best.estimate, caps, norms)
+    return Outcome(best, history, max_iter, multipliers.dual)
+
+
+class _Multipliers:
+    """The multipliers, their stiffness, and the momentum of their steps."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self.dual = Dual.zeros(problem)
+        self.leading = Dual.zeros(problem)
+        self.fused = (np.zeros(len(problem.rows), bool), np.zeros(len(problem.columns), bool))
+        self.stiffness = 1.0
+        self.clock = 1.0
+        self.last_step = np.inf
+
+    def sweep(self, V: Array, caps: tuple[Array, Array]) -> None:
+        """One quadratic in V, in place, and one step of the multipliers."""
+        problem, stiffness = self.problem, self.stiffness
+        rows, columns = problem.rows, problem.columns
+        Vt = np.ascontiguousarray(V.T)
+        factors = (
+            shrink_factors(V, self.leading.rows, rows.pairs, caps[0], stiffness),
+            shrink_factors(Vt, self.leading.columns, columns.pairs, caps[1], stiffness),
+        )
+        pull = self.leading.pull(problem, factors)
+        lower_majoriser(problem, V, (stiffness * factors[0], stiffness * factors[1]), pull)
+        np.copyto(Vt, V.T)
+        clock = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self.clock**2))
+        momentum = (self.clock - 1.0) / clock
+        row_step, fused_rows = advance_multipliers(
+            V, self.dual.rows, self.leading.rows, rows.pairs, caps[0], stiffness, momentum
+        )
+        column_step, fused_columns = advance_multipliers(
+            Vt, self.dual.columns, self.leading.columns, columns.pairs, caps[1], stiffness, momentum
+        )
+        self.fused = fused_rows, fused_columns
+        self.clock = clock
+        if row_step + column_step > self.last_step:
+            # Steps that grow overshoot: start again without momentum.
+            self.clock = 1.0
+            np.copyto(self.leading.rows, self.dual.rows)
+            np.copyto(self.leading.columns, self.dual.columns)
+        self.last_step = row_step + column_step
+
+    def balance(
+        self, V: Array, caps: tuple[Array, Array], norms: tuple[Array, Array], gap: float
+    ) -> None:
+        """Stiffen when the gap is mostly slack of the edges, soften when mostly residual."""
+        slack = caps[0] @ norms[0] + caps[1] @ norms[1] - np.vdot(self.dual.pull(self.problem), V)
+        if slack > 0.75 * gap:
+            self.stiffness *= 1.5
+        elif slack < 0.25 * gap:
+            self.stiffness /= 1.5
+
+    def fused_candidate(self, V: Array) -> Iterate:
+        """V with all that the multipliers hold together replaced by its mean."""
+        row_labels = self.problem.rows.components(self.fused[0])
+        column_labels = self.problem.columns.components(self.fused[1])
+        return Iterate.start(self.problem, V).fuse(row_labels, column_labels)

@@ -1,0 +1,88 @@
+"""Descent by quadratic majorisers, for penalties so steep at the origin that fusions last.
+
+Omega(sqrt(s)) is concave in s, so at an edge of length z the parabola with curvature
+Omega'(z) / z lies above Omega and touches it there. The sum of these parabolas and the data
+term is minimised by one linear system, in which the mask stays: no filling-in. A few steps of
+conjugate gradients lower it, and with it the objective.
+"""
+
+import numpy as np
+
+from ..penalties import Penalty
+from ._fusion import Iterate, collapse, merge
+from ._kernels import conjugate_gradients
+from ._outcome import Outcome
+from ._problem import Array, Problem
+
+# Steps of conjugate gradients per majoriser, and the factor by which they should lower its
+# residual: the majoriser moves on before an exact solution would pay.
+_CG_STEPS = 10
+_CG_REDUCTION = 0.1
+
+# Residual at which merging is tried first.
+_MERGE_AT = 1e-2
+
+
+def minimise_by_quadratics(
+    iterate: Iterate, penalty: Penalty, *, max_iter: int, tol: float
+) -> Outcome:
+    """Lower the objective until its relative gradient is below `tol` and no merger lowers it."""
+    norms = iterate.problem.norms(iterate.V)
+    objective = iterate.problem.objective(iterate.V, penalty, norms)
+    history = [objective]
+    iterate, objective = collapse(iterate, penalty, norms, objective)
+    merge_at = max(tol, _MERGE_AT)
+    for n_iter in range(1, max_iter + 1):
+        problem = iterate.problem
+        norms = problem.norms(iterate.V)
+        V = iterate.V.copy()
+        lower_majoriser(problem, V, problem.quadratic_weights(penalty, norms))
+        norms = problem.norms(V)
+        lowered = problem.objective(V, penalty, norms)
+        if not lowered <= objective:  # nothing left to gain but rounding errors
+            return Outcome(iterate, history, n_iter)
+        iterate = Iterate(problem, V, iterate.row_labels, iterate.column_labels)
+        iterate, objective = collapse(iterate, penalty, norms, lowered)
+        history.append(objective)
+        residual = relative_gradient(iterate, penalty)
+        if residual <= merge_at:
+            norms = iterate.problem.norms(iterate.V)
+            merged, objective = merge(iterate, penalty, norms, objective)
+            if merged is iterate:
+                if residual <= tol:
+                    return Outcome(iterate, history, n_iter)
+                merge_at = max(tol, 0.1 * merge_at)
+            else:
+                iterate = merged
+                history.append(objective)
+    return Outcome(iterate, history, max_iter)
+
+
+def lower_majoriser(
+    problem: Problem, V: Array, weights: tuple[Array, Array], pull: Array | float = 0.0
+) -> None:
+    """Lower in place the data term plus <pull, V> plus the quadratic with these edge weights."""
+    conjugate_gradients(
+        V,
+        problem.counts * problem.means - pull,
+        problem.counts,
+        problem.row_sizes,
+        problem.column_sizes,
+        problem.rows.adjacency,
+        problem.columns.adjacency,
+        *weights,
+        _CG_STEPS,
+        _CG_REDUCTION,
+    )
+
+
+def relative_gradient(iterate: Iterate, penalty: Penalty) -> float:
+    """Norm of the gradient over the estimates constant on the blocks, relative to the data's.
+
+    The data are centred and scaled to unit variance, so the norm of the gradient of the data
+    term at the mean is the square root of the number of observed entries.
+    """
+    problem = iterate.problem
+    gradient = problem.gradient(iterate.V, penalty)
+    block_sizes = problem.row_sizes[:, None] * problem.column_sizes
+    return float(np.sqrt((gradient**2 / block_sizes).sum() / problem.counts.sum()))

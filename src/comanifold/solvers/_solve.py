@@ -1,0 +1,158 @@
+"""From a problem in the units of the data to a solver in standard units, and back."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..graphs import Graph
+from ..penalties import Penalty
+from ._certificate import Certificate, stationarity
+from ._fast import minimise_fast
+from ._fusion import collapse
+from ._outcome import Outcome
+from ._paper import minimise_paper
+from ._problem import Array, Problem
+from ._quadratic import relative_gradient
+from ._result import CoClustering
+
+SOLVERS = {"fast": minimise_fast, "paper": minimise_paper}
+
+
+class _InStandardUnits(Penalty):
+    """Omega(s z) / s^2: what a penalty becomes when data and objective are divided by s, s^2."""
+
+    def __init__(self, penalty: Penalty, scale: float):
+        self.penalty = penalty
+        self.scale = scale
+        self.is_linear = penalty.is_linear
+
+    def value(self, z: ArrayLike) -> Array:
+        return self.penalty.value(self.scale * np.asarray(z)) / self.scale / self.scale
+
+    def derivative(self, z: ArrayLike) -> Array:
+        return self.penalty.derivative(self.scale * np.asarray(z)) / self.scale
+
+
+def solve(
+    X: Array,
+    row_graph: Graph,
+    column_graph: Graph,
+    *,
+    row_cost: float,
+    column_cost: float,
+    penalty: Penalty,
+    solver: str,
+    init: Array | None,
+    max_iter: int,
+    tol: float,
+) -> CoClustering:
+    """Solve a problem whose parts have been checked.
+
+    The solvers see data of mean zero and variance one: nothing changes but the units of the
+    penalty, and no size of the data makes their squares overflow or vanish.
+    """
+    mean, scale = _mean_and_scale(X)
+    costs = {"row_cost": row_cost, "column_cost": column_cost}
+    problem = Problem.build((X - mean) / scale, row_graph, column_graph, **costs)
+    standard = _InStandardUnits(penalty, scale)
+    outcome = SOLVERS[solver](
+        problem,
+        None if init is None else (init - mean) / scale,
+        standard,
+        max_iter=max_iter,
+        tol=tol,
+    )
+    outcome = _fuse_what_is_close(outcome, standard)
+
+    estimate = scale * outcome.iterate.estimate + mean
+    in_units = Problem.build(X, row_graph, column_graph, **costs)
+    certificate = _certify(outcome, problem, standard, scale, row_graph, column_graph)
+    return CoClustering(
+        estimate=estimate,
+        filled=np.where(np.isnan(X), estimate, X),
+        objective=in_units.objective(estimate, penalty),
+        objective_history=np.array(outcome.history) * scale * scale,
+        row_labels=_by_appearance(outcome.iterate.row_labels),
+        column_labels=_by_appearance(outcome.iterate.column_labels),
+        n_iter=outcome.n_iter,
+        status=_status(certificate, outcome.n_iter, max_iter, tol),
+        certificate=certificate,
+    )
+
+
+def _fuse_what_is_close(outcome: Outcome, penalty: Penalty) -> Outcome:
+    """Make equal what differs only because the solver stopped, if that does not raise f."""
+    iterate = outcome.iterate
+    norms = iterate.problem.norms(iterate.V)
+    before = outcome.history[-1]
+    iterate, objective = collapse(iterate, penalty, norms, before)
+    if objective < before:
+        return replace(outcome, iterate=iterate, history=[*outcome.history, objective])
+    return replace(outcome, iterate=iterate)
+
+
+def _mean_and_scale(X: Array) -> tuple[float, float]:
+    """Mean and standard deviation of the observed entries; 1 for the latter if they are equal."""
+    observed = X[~np.isnan(X)]
+    peak = np.abs(observed).max() or 1.0
+    if not np.isfinite(X.size * peak * peak):
+        raise ValueError(
+            f"X has values up to {peak:.3g}, whose squares overflow: divide X by a constant"
+        )
+    scaled = observed / peak
+    mean, scale = peak * scaled.mean(), peak * scaled.std()
+    # A standard deviation of equal values is rounding error.
+    if np.ptp(observed) == 0.0:
+        return float(observed[0]), 1.0
+    if scale < 1e-153:
+        raise ValueError(
+            f"X has a standard deviation of {scale:.3g}, whose square vanishes: multiply X by a "
+            "constant"
+        )
+    return float(mean), float(scale)
+
+
+def _certify(
+    outcome: Outcome,
+    problem: Problem,
+    penalty: Penalty,
+    scale: float,
+    row_graph: Graph,
+    column_graph: Graph,
+) -> Certificate:
+    """The certificate, in the units of the data."""
+    iterate, dual = outcome.iterate, outcome.dual
+    if dual is None:
+        return Certificate(stationarity=relative_gradient(iterate, penalty))
+    estimate = iterate.estimate
+    residual = stationarity(problem, estimate, penalty, dual)
+    if not penalty.is_linear:
+        return Certificate(stationarity=residual)
+    bound = dual.lower_bound(problem)
+    value = problem.objective(estimate, penalty)
+    return Certificate(
+        stationarity=residual,
+        gap=max(0.0, value - bound) / value if value > 0 else 0.0,
+        lower_bound=bound * scale * scale,
+        row_dual=_on_all_edges(scale * dual.rows, row_graph),
+        column_dual=_on_all_edges(scale * dual.columns, column_graph),
+    )
+
+
+def _on_all_edges(vectors: Array, graph: Graph) -> Array:
+    """Zero on the edges that were left out for having no cost."""
+    return vectors if len(vectors) else np.zeros((graph.n_edges, vectors.shape[1]))
+
+
+def _by_appearance(labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The same clusters, numbered in the order in which they first appear."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def _status(certificate: Certificate, n_iter: int, max_iter: int, tol: float) -> str:
+    reached = certificate.stationarity if certificate.gap is None else certificate.gap
+    if reached <= tol:
+        return "converged"
+    return "max_iter" if n_iter >= max_iter else "stalled"
