@@ -105,7 +105,7 @@ def co_cluster(
         ("row", row_cost, row_graph),
         ("column", column_cost, column_graph),
     ):
-        if not np.isfinite(cost * graph.weights.max(initial=0.0)):
+        if not np.isfinite(cost * float(graph.weights.max(initial=0.0))):
             raise ValueError(f"{name}_cost times the largest weight of {name}_graph overflows")
     result = solve(
         X,

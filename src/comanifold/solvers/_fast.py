@@ -34,10 +34,12 @@ def minimise_fast(
     stop = {"max_iter": max_iter, "tol": tol}
     constant = _all_fused(problem)
     if _is_steep(problem, penalty):
-        start = Iterate.start(problem, np.zeros_like(problem.means) if init is None else init)
-        start = start.fuse(*provably_fused(problem, penalty))
         if init is None:
+            start = Iterate.start(problem, np.zeros_like(problem.means))
+            start = start.fuse(*provably_fused(problem, penalty))
             start = replace(start, V=_smoothed_data(start.problem, penalty))
+        else:
+            start = Iterate.start(problem, init)
         outcome = minimise_by_quadratics(start, penalty, **stop)
         if constant.objective(penalty) < outcome.history[-1]:
             outcome = _continue(outcome, minimise_by_quadratics(constant, penalty, **stop))
@@ -86,9 +88,9 @@ def provably_fused(problem: Problem, penalty: Penalty) -> tuple[NDArray[np.intp]
     ):
         farthest = np.sqrt(n_others) * spread
         pull = np.sqrt(n_nodes * problem.counts.sum()) * spread
-        cost = edges.weights.min(initial=np.inf) * float(penalty.value(np.array([farthest]))[0])
-        fused = spread == 0.0 or cost >= pull * farthest
-        labels.append(edges.components(np.full(len(edges), fused)))
+        lightest = float(edges.weights.min(initial=np.finfo(float).max))
+        cost = lightest * float(penalty.value(np.array([farthest]))[0])
+        labels.append(edges.components(np.full(len(edges), cost >= pull * farthest)))
     return labels[0], labels[1]
 
 

@@ -95,7 +95,7 @@ def _fuse_what_is_close(outcome: Outcome, penalty: Penalty) -> Outcome:
 def _mean_and_scale(X: Array) -> tuple[float, float]:
     """Mean and standard deviation of the observed entries; 1 for the latter if they are equal."""
     observed = X[~np.isnan(X)]
-    peak = np.abs(observed).max() or 1.0
+    peak = float(np.abs(observed).max()) or 1.0
     if not np.isfinite(X.size * peak * peak):
         raise ValueError(
             f"X has values up to {peak:.3g}, whose squares overflow: divide X by a constant"

@@ -1,0 +1,25 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The first call of a compiled function takes as long as compiling it: no deadlines. Automatic
+# runs repeat the same examples; everyone else looks at new ones each time.
+settings.register_profile("local", deadline=None, max_examples=50)
+settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def lung500():
+    """The lung500 data, complete: 500 genes by 56 subjects."""
+    folder = os.environ.get("COMANIFOLD_DATA")
+    if not folder:
+        pytest.skip("COMANIFOLD_DATA is not set: it names the folder with lung500.csv")
+    path = Path(folder) / "lung500.csv"
+    if not path.exists():
+        pytest.skip(f"{path} does not exist")
+    lines = path.read_text().splitlines()[1:]
+    return np.array([[float(x) for x in line.split(",")[1:]] for line in lines])

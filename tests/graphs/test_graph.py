@@ -1,0 +1,170 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import slow
+from scipy.sparse.csgraph import connected_components
+
+from comanifold import Graph
+from comanifold.graphs import _graph
+
+
+def incomplete(seed, shape=(25, 12), fraction=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=shape)
+    X[rng.random(shape) < fraction] = np.nan
+    X[:, 0] = rng.normal(size=shape[0])
+    return X
+
+
+def pairs(graph):
+    return {tuple(sorted(edge)) for edge in graph.edges.tolist()}
+
+
+@pytest.mark.parametrize(
+    ("edges", "weights", "message"),
+    [
+        ([[0, 3]], None, r"edges must lie between 0 and n_nodes - 1 = 2.*\[0, 3\]"),
+        ([[-1, 0]], None, "edges must lie between"),
+        ([[1, 1]], None, "two different nodes"),
+        ([[0, 1], [0, 1]], None, "each pair once"),
+        ([[0, 1], [1, 0]], None, "each pair once"),
+        ([[0.0, 1.0]], None, "edges must hold integers"),
+        ([[0, 1, 2]], None, r"shape \(n_edges, 2\)"),
+        ([0, 1], None, r"shape \(n_edges, 2\)"),
+        ([[0, 1]], [0.0], "weights must be positive"),
+        ([[0, 1]], [-1.0], "weights must be positive"),
+        ([[0, 1]], [np.nan], "weights must be positive"),
+        ([[0, 1]], [np.inf], "weights must be positive"),
+        ([[0, 1]], [1.0, 2.0], r"weights must have shape \(1,\)"),
+        ([[0, 1]], ["a"], "weights must be real numbers"),
+    ],
+)
+def test_bad_edges_and_weights_are_refused(edges, weights, message):
+    with pytest.raises(ValueError, match=message):
+        Graph(3, edges, weights)
+
+
+@pytest.mark.parametrize("n_nodes", [0, -1, 2.0, True, "3"])
+def test_bad_number_of_nodes_is_refused(n_nodes):
+    with pytest.raises(ValueError, match="n_nodes must be a positive integer"):
+        Graph(n_nodes, [])
+
+
+def test_weights_are_one_by_default():
+    np.testing.assert_array_equal(Graph(3, [[0, 1], [2, 1]]).weights, [1.0, 1.0])
+
+
+def test_components():
+    graph = Graph(5, [[0, 4], [1, 2]])
+    assert graph.n_components == 3
+    assert not graph.is_connected
+    np.testing.assert_array_equal(graph.component_labels, [0, 1, 1, 2, 0])
+    assert Graph(1, []).is_connected
+
+
+def test_cannot_be_changed_through_its_arrays_or_through_what_it_was_made_of():
+    edges, weights = np.array([[0, 1]]), np.array([2.0])
+    graph = Graph(2, edges, weights)
+    weights[0] = -1.0
+    edges[0] = 9
+    assert graph.weights[0] == 2.0
+    assert graph.edges.tolist() == [[0, 1]]
+    with pytest.raises(ValueError, match="read-only"):
+        graph.weights[0] = 3.0
+
+
+def test_pickles():
+    graph = Graph.nearest_neighbors(incomplete(0), 1)
+    copy = pickle.loads(pickle.dumps(graph))
+    np.testing.assert_array_equal(copy.edges, graph.edges)
+    assert copy.n_added_links == graph.n_added_links
+
+
+@given(st.integers(0, 1000), st.integers(1, 6))
+def test_nearest_neighbors_against_a_loop(seed, n_neighbors):
+    X = incomplete(seed)
+    D = slow.masked_distances(X)
+    np.fill_diagonal(D, np.inf)
+    expected = {
+        tuple(sorted((i, int(j)))) for i in range(len(X)) for j in np.argsort(D[i])[:n_neighbors]
+    }
+    graph = Graph.nearest_neighbors(X, n_neighbors)
+    assert graph.is_connected
+    assert expected <= pairs(graph)
+    assert len(pairs(graph)) == len(expected) + graph.n_added_links
+    adjacency = np.zeros((len(X), len(X)))
+    for i, j in expected:
+        adjacency[i, j] = 1.0
+    n_components, labels = connected_components(adjacency, directed=False)
+    assert graph.n_added_links == n_components - 1
+    # What was added is a minimum spanning tree: no shorter link crosses any cut that it makes.
+    for i, j in pairs(graph) - expected:
+        rest = [edge for edge in graph.edges.tolist() if tuple(sorted(edge)) != (i, j)]
+        side = _graph._components(len(X), np.array(rest))
+        assert D[i, j] == pytest.approx(D[side == side[i]][:, side == side[j]].min())
+    assert labels[i] != labels[j] if graph.n_added_links else True
+
+
+def test_two_clouds_are_joined_by_their_shortest_link():
+    X = np.concatenate([np.linspace(0, 1, 6), np.linspace(3, 4, 6)])[:, None]
+    graph = Graph.nearest_neighbors(X, 2)
+    assert graph.n_added_links == 1
+    assert (5, 6) in pairs(graph)
+
+
+def test_duplicated_rows_far_apart_are_still_joined():
+    X = np.repeat([[0.0], [1.0], [10.0]], 4, axis=0)
+    graph = Graph.nearest_neighbors(X, 2)
+    assert graph.is_connected
+    assert graph.n_added_links == 2
+
+
+def test_rows_that_share_no_column_are_joined_through_the_closest_means():
+    X = np.full((6, 4), np.nan)
+    X[:3, :2] = [[0.0, 0.0], [0.1, 0.1], [5.0, 5.0]]
+    X[3:, 2:] = [[5.2, 5.2], [9.0, 9.0], [9.1, 9.1]]
+    graph = Graph.nearest_neighbors(X, 1)
+    assert graph.is_connected
+    assert (2, 3) in pairs(graph)
+
+
+def test_more_neighbors_than_nodes_give_the_complete_graph():
+    graph = Graph.nearest_neighbors(np.arange(4.0)[:, None], 10)
+    assert graph.n_edges == 6
+
+
+def test_one_row():
+    graph = Graph.nearest_neighbors([[1.0, 2.0]])
+    assert graph.n_edges == 0
+    assert graph.is_connected
+
+
+def test_blocks_agree_with_one_block(monkeypatch):
+    X = incomplete(5)
+    whole = Graph.nearest_neighbors(X, 1)
+    monkeypatch.setattr("comanifold.graphs._masked_distances._BLOCK", 4)
+    np.testing.assert_array_equal(Graph.nearest_neighbors(X, 1).edges, whole.edges)
+
+
+def test_permuting_the_rows_permutes_the_graph():
+    X = incomplete(6)
+    order = np.random.default_rng(0).permutation(len(X))
+    graph = Graph.nearest_neighbors(X, 2)
+    permuted = Graph.nearest_neighbors(X[order], 2)
+    assert {tuple(sorted(order[list(edge)].tolist())) for edge in pairs(permuted)} == pairs(graph)
+
+
+def test_a_row_with_nothing_observed_is_refused_by_name():
+    X = incomplete(7)
+    X[[3, 8]] = np.nan
+    with pytest.raises(ValueError, match=r"rows with no observed entry.*3, 8"):
+        Graph.nearest_neighbors(X)
+
+
+@pytest.mark.parametrize("n_neighbors", [0, -2, 1.5, True, "5"])
+def test_bad_numbers_of_neighbors_are_refused(n_neighbors):
+    with pytest.raises(ValueError, match="n_neighbors must be"):
+        Graph.nearest_neighbors(np.eye(4), n_neighbors)

@@ -1,0 +1,78 @@
+"""Random problems."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from comanifold import Graph
+from comanifold.penalties import MCP, Linear, Log, Snowflake
+
+PENALTIES = [Snowflake(), Snowflake(eps=0.01), Linear(), Log(eps=1.0), Log(eps=0.05), MCP(2.0)]
+
+
+@dataclass(frozen=True)
+class RandomProblem:
+    X: np.ndarray
+    row_graph: Graph
+    column_graph: Graph
+    row_cost: float
+    column_cost: float
+
+    @property
+    def args(self):
+        return self.X, self.row_graph, self.column_graph
+
+    @property
+    def costs(self):
+        return {"row_cost": self.row_cost, "column_cost": self.column_cost}
+
+    def transposed(self):
+        return RandomProblem(
+            self.X.T, self.column_graph, self.row_graph, self.column_cost, self.row_cost
+        )
+
+    def permuted(self, row_order, column_order):
+        """The problem whose row i is row row_order[i] of this one, and likewise its columns."""
+        return RandomProblem(
+            self.X[np.ix_(row_order, column_order)],
+            permuted_graph(self.row_graph, row_order),
+            permuted_graph(self.column_graph, column_order),
+            self.row_cost,
+            self.column_cost,
+        )
+
+
+def permuted_graph(graph, order):
+    new_place = np.argsort(order)
+    return Graph(graph.n_nodes, new_place[graph.edges], graph.weights)
+
+
+def random_graph(rng, n_nodes, n_extra):
+    """A random tree, which is connected, and some more edges, with random weights."""
+    pairs = {(int(rng.integers(i)), i) for i in range(1, n_nodes)}
+    for _ in range(n_extra):
+        i, j = sorted(rng.integers(n_nodes, size=2).tolist())
+        if i != j:
+            pairs.add((i, j))
+    edges = np.array(sorted(pairs), dtype=int).reshape(-1, 2)
+    return Graph(n_nodes, edges, rng.uniform(0.1, 2.0, size=len(edges)))
+
+
+def random_problem(seed, *, sizes=(3, 12), missing=(0.0, 0.6), log_costs=(-2.0, 1.5)):
+    """Blocks and noise, a random part of it missing, at random costs."""
+    rng = np.random.default_rng(seed)
+    m, n = rng.integers(*sizes, size=2)
+    levels = 2.0 * rng.normal(size=(3, 3))
+    X = levels[np.ix_(rng.integers(3, size=m), rng.integers(3, size=n))]
+    X = X + rng.normal(size=(m, n)) + 3.0
+    X[rng.random((m, n)) < rng.uniform(*missing)] = np.nan
+    if np.isnan(X).all():
+        X[0, 0] = 1.0
+    row_cost, column_cost = 10.0 ** rng.uniform(*log_costs, size=2)
+    return RandomProblem(X, random_graph(rng, m, m), random_graph(rng, n, n), row_cost, column_cost)
+
+
+def problems(**kwargs):
+    """A hypothesis strategy: shrinks towards the first seeds."""
+    return st.integers(0, 2**32 - 1).map(lambda seed: random_problem(seed, **kwargs))

@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.convex import convex_bicluster
+from oracles.problems import random_problem
+
+from comanifold import Graph, co_cluster, dual_bound, objective
+from comanifold.penalties import Linear, Snowflake
+from comanifold.solvers._certificate import holds_any_force, stationarity
+from comanifold.solvers._dual import Dual
+from comanifold.solvers._fast import provably_fused
+from comanifold.solvers._fusion import Iterate
+from comanifold.solvers._problem import Problem
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_dual_point_bounds_the_minimum(seed):
+    p = random_problem(seed, sizes=(3, 7))
+    minimum, _ = convex_bicluster(*p.args, p.row_cost, p.column_cost)
+    rng = np.random.default_rng(seed)
+    shapes = (p.row_graph.n_edges, p.X.shape[1]), (p.column_graph.n_edges, p.X.shape[0])
+    for scale in (0.0, 0.01, 0.3, 100.0):
+        duals = [scale * rng.normal(size=shape) for shape in shapes]
+        bound = dual_bound(p.X, *duals, *p.args[1:], **p.costs)
+        assert bound <= minimum * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["fast", "paper"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_gap_can_be_recomputed_from_the_dual_point(solver, seed):
+    p = random_problem(seed, log_costs=(-1.0, 1.0))
+    result = co_cluster(*p.args, **p.costs, penalty="linear", solver=solver)
+    c = result.certificate
+    bound = dual_bound(p.X, c.row_dual, c.column_dual, *p.args[1:], **p.costs)
+    assert bound == pytest.approx(c.lower_bound, rel=1e-9)
+    assert (result.objective - bound) / result.objective == pytest.approx(c.gap, abs=1e-9)
+    for dual, cost, graph in (
+        (c.row_dual, p.row_cost, p.row_graph),
+        (c.column_dual, p.column_cost, p.column_graph),
+    ):
+        assert np.all(np.linalg.norm(dual, axis=1) <= cost * graph.weights * (1 + 1e-9))
+
+
+def test_the_bound_of_a_wrong_estimate_exposes_it():
+    p = random_problem(1)
+    result = co_cluster(*p.args, **p.costs, penalty="linear")
+    wrong = np.nan_to_num(p.X, nan=np.nanmean(p.X))
+    value = objective(p.X, wrong, *p.args[1:], **p.costs, penalty="linear")
+    assert value > result.certificate.lower_bound * 1.001
+
+
+def test_stationarity_vanishes_at_the_solution_and_nowhere_near_it():
+    p = random_problem(2)
+    X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
+    problem = Problem.build(X, *p.args[1:], **p.costs)
+    result = co_cluster(X, *p.args[1:], **p.costs, penalty="linear", tol=1e-12, max_iter=100_000)
+    dual = Dual(result.certificate.row_dual, result.certificate.column_dual)
+    assert stationarity(problem, result.estimate, Linear(), dual) < 1e-5
+    moved = result.estimate + 0.1 * np.random.default_rng(0).normal(size=X.shape)
+    assert stationarity(problem, moved, Linear(), dual) > 0.05
+
+
+def test_forces_that_a_steep_penalty_holds_and_a_flat_one_does_not():
+    X = np.array([[-1.0, -1.0], [1.0, 1.0]])
+    pair = Graph(2, [[0, 1]])
+    problem = Problem.build(X, pair, pair, row_cost=1.0, column_cost=1.0)
+    fused = Iterate.start(problem, np.zeros((2, 2))).fuse(np.zeros(2, int), np.zeros(2, int))
+    assert holds_any_force(fused, problem, Snowflake())
+    assert not holds_any_force(fused, problem, Linear())
+
+
+@given(st.integers(0, 10_000), st.floats(-3.0, 6.0))
+def test_what_is_proved_to_fuse_does_fuse(seed, log_cost):
+    p = random_problem(seed, sizes=(3, 6))
+    costs = {"row_cost": 10.0**log_cost, "column_cost": p.column_cost}
+    problem = Problem.build(*p.args, **costs)
+    row_labels, column_labels = provably_fused(problem, Linear())
+    if row_labels.max() == 0 or column_labels.max() == 0:
+        result = co_cluster(*p.args, **costs, penalty="linear", tol=1e-9)
+        assert row_labels.max() > 0 or result.n_row_clusters == 1
+        assert column_labels.max() > 0 or result.n_column_clusters == 1
+
+
+def test_a_large_cost_is_proved_to_fuse_everything():
+    p = random_problem(4)
+    problem = Problem.build(*p.args, row_cost=1e9, column_cost=1e9)
+    for penalty in (Linear(), Snowflake()):
+        for labels in provably_fused(problem, penalty):
+            assert labels.max() == 0

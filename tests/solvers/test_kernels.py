@@ -1,0 +1,186 @@
+"""Each compiled loop against a plain NumPy version of it."""
+
+import numpy as np
+import pytest
+from oracles import slow
+from oracles.problems import random_graph
+
+from comanifold.solvers import _kernels as kernels
+from comanifold.solvers._problem import Edges
+
+
+@pytest.fixture(params=range(6))
+def rng(request):
+    return np.random.default_rng(request.param)
+
+
+@pytest.fixture
+def edges(rng):
+    n_nodes = int(rng.integers(1, 14))
+    graph = random_graph(rng, n_nodes, 2 * n_nodes)
+    return Edges.build(n_nodes, graph.edges, graph.weights)
+
+
+def test_edge_norms(rng, edges):
+    V = rng.normal(size=(edges.n_nodes, 5))
+    sizes = rng.uniform(1, 4, size=5)
+    i, j = edges.pairs.T
+    expected = np.sqrt(((V[i] - V[j]) ** 2 * sizes).sum(axis=1))
+    np.testing.assert_allclose(kernels.edge_norms(V, edges.pairs, sizes), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 8), (8, 16), (19, 33)])
+def test_transpose(rng, shape):
+    V = rng.normal(size=shape)
+    out = np.empty(shape[::-1])
+    kernels.transpose(V, out)
+    np.testing.assert_array_equal(out, V.T)
+
+
+def test_laplacian(rng, edges):
+    V = rng.normal(size=(edges.n_nodes, 6))
+    out = np.full_like(V, np.nan)
+    kernels.laplacian(V, edges.adjacency, edges.weights, out)
+    L = slow.graph_laplacian(edges.n_nodes, edges.pairs, edges.weights)
+    np.testing.assert_allclose(out, L @ V, atol=1e-12)
+
+
+def test_laplacian_keeps_the_digits_of_small_differences_under_large_weights():
+    edges = Edges.build(2, np.array([[0, 1]]), np.array([1e12]))
+    V = np.array([[1.0 + 2**-40], [1.0]])
+    out = np.empty_like(V)
+    kernels.laplacian(V, edges.adjacency, edges.weights, out)
+    np.testing.assert_array_equal(out[:, 0], [1e12 * 2**-40, -1e12 * 2**-40])
+
+
+def test_component_labels(rng, edges):
+    chosen = rng.random(len(edges)) < 0.4
+    labels = kernels.component_labels(edges.n_nodes, edges.pairs, chosen)
+    # By repeatedly spreading the smallest label.
+    expected = np.arange(edges.n_nodes)
+    for _ in range(edges.n_nodes):
+        for i, j in edges.pairs[chosen]:
+            expected[[i, j]] = min(expected[i], expected[j])
+    expected = np.unique(expected, return_inverse=True)[1]
+    np.testing.assert_array_equal(labels, expected)
+
+
+def test_block_sums(rng):
+    A = rng.normal(size=(7, 9))
+    row_labels, column_labels = rng.integers(3, size=7), rng.integers(4, size=9)
+    sums = kernels.block_sums(A, row_labels, column_labels, 3, 4)
+    for a in range(3):
+        for b in range(4):
+            block = A[np.ix_(row_labels == a, column_labels == b)]
+            assert sums[a, b] == pytest.approx(block.sum(), abs=1e-13)
+
+
+def system(rng, edges, other_edges):
+    """A random linear system, as the arguments of the kernel and as a dense matrix."""
+    m, n = edges.n_nodes, other_edges.n_nodes
+    counts = rng.integers(0, 3, size=(m, n)).astype(float)
+    counts[0, 0] = 1.0
+    row_sizes, column_sizes = rng.integers(1, 4, size=m) * 1.0, rng.integers(1, 4, size=n) * 1.0
+    A = (
+        np.diag(counts.ravel())
+        + np.kron(slow.graph_laplacian(m, edges.pairs, edges.weights), np.diag(column_sizes))
+        + np.kron(
+            np.diag(row_sizes), slow.graph_laplacian(n, other_edges.pairs, other_edges.weights)
+        )
+    )
+    args = (
+        counts, row_sizes, column_sizes, edges.adjacency, other_edges.adjacency,
+        edges.weights, other_edges.weights,
+    )  # fmt: skip
+    return A, args
+
+
+def test_conjugate_gradients_solve_the_system(rng, edges):
+    graph = random_graph(rng, 6, 4)
+    other_edges = Edges.build(6, graph.edges, graph.weights)
+    A, args = system(rng, edges, other_edges)
+    rhs = rng.normal(size=(edges.n_nodes, 6))
+    V = np.zeros_like(rhs)
+    kernels.conjugate_gradients(V, rhs, *args, 500, 1e-13)
+    expected = np.linalg.solve(A, rhs.ravel()).reshape(rhs.shape)
+    np.testing.assert_allclose(V, expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_every_step_of_conjugate_gradients_lowers_the_quadratic(rng, edges):
+    graph = random_graph(rng, 6, 4)
+    A, args = system(rng, edges, Edges.build(6, graph.edges, graph.weights))
+    rhs = rng.normal(size=(edges.n_nodes, 6))
+    start = rng.normal(size=rhs.shape)
+    values = []
+    for n_steps in range(8):
+        V = start.copy()
+        kernels.conjugate_gradients(V, rhs, *args, n_steps, 0.0)
+        values.append(0.5 * V.ravel() @ A @ V.ravel() - rhs.ravel() @ V.ravel())
+    assert np.all(np.diff(values) <= 1e-9 * np.abs(values[0]))
+    assert values[-1] < values[0]
+
+
+def test_divergence(rng, edges):
+    vectors = rng.normal(size=(len(edges), 4))
+    factors = rng.uniform(size=len(edges))
+    out = np.full((edges.n_nodes, 4), np.nan)
+    kernels.divergence(vectors, factors, edges.pairs, edges.adjacency, out)
+    D = slow.incidence(edges.n_nodes, edges.pairs)
+    np.testing.assert_allclose(out, D.T @ (factors[:, None] * vectors), atol=1e-13)
+
+
+def shortened(vectors, caps):
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors * np.minimum(1.0, caps[:, None] / np.maximum(lengths, 1e-300))
+
+
+def test_shrink_factors(rng, edges):
+    V, vectors = rng.normal(size=(edges.n_nodes, 4)), rng.normal(size=(len(edges), 4))
+    D = slow.incidence(edges.n_nodes, edges.pairs)
+    target = vectors + 0.7 * D @ V
+    factors = kernels.shrink_factors(V, vectors, edges.pairs, edges.weights, 0.7)
+    np.testing.assert_allclose(
+        factors[:, None] * target, shortened(target, edges.weights), atol=1e-13
+    )
+
+
+def test_advance_multipliers(rng, edges):
+    V = rng.normal(size=(edges.n_nodes, 4))
+    vectors, leading = rng.normal(size=(2, len(edges), 4))
+    D = slow.incidence(edges.n_nodes, edges.pairs)
+    new = shortened(leading + 0.7 * D @ V, edges.weights)
+    new_leading = new + 0.3 * (new - vectors)
+    step = ((new - leading) ** 2).sum()
+    moved, inside = kernels.advance_multipliers(
+        V, vectors, leading, edges.pairs, edges.weights, 0.7, 0.3
+    )
+    np.testing.assert_allclose(vectors, new, atol=1e-13)
+    np.testing.assert_allclose(leading, new_leading, atol=1e-13)
+    assert moved == pytest.approx(step)
+    np.testing.assert_array_equal(inside, np.linalg.norm(new, axis=1) < edges.weights * (1 - 1e-12))
+
+
+def test_ascend_dual(rng, edges):
+    V = rng.normal(size=(edges.n_nodes, 4))
+    vectors, leading = rng.normal(size=(2, len(edges), 4))
+    steps = rng.uniform(0.1, 1.0, size=len(edges))
+    D = slow.incidence(edges.n_nodes, edges.pairs)
+    new = shortened(leading + steps[:, None] * (D @ V), edges.weights)
+    new_leading = new + 0.3 * (new - vectors)
+    product = ((leading - new) * (new - vectors) / steps[:, None]).sum()
+    wrong_way = kernels.ascend_dual(V, vectors, leading, edges.pairs, edges.weights, steps, 0.3)
+    np.testing.assert_allclose(vectors, new, atol=1e-13)
+    np.testing.assert_allclose(leading, new_leading, atol=1e-13)
+    assert wrong_way == pytest.approx(product, abs=1e-12)
+
+
+def test_independent_edges_are_neither_touching_nor_adjacent(rng, edges):
+    order = rng.permutation(len(edges))
+    taken = kernels.independent_edges(order, edges.pairs, edges.adjacency)
+    adjacent = np.abs(slow.graph_laplacian(edges.n_nodes, edges.pairs, edges.weights)) > 0
+    chosen = edges.pairs[taken]
+    for e, first in enumerate(chosen):
+        for second in chosen[e + 1 :]:
+            assert not adjacent[np.ix_(first, second)].any()
+    if len(edges):
+        assert taken[order[0]]

@@ -1,0 +1,550 @@
+"""What must hold for one pair of costs, whatever the solver."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.convex import convex_bicluster
+from oracles.problems import PENALTIES, problems, random_graph, random_problem
+from sklearn.exceptions import ConvergenceWarning
+
+from comanifold import Graph, co_cluster, objective
+from comanifold.penalties import MCP, Linear, Log, Snowflake
+
+each_solver = pytest.mark.parametrize("solver", ["fast", "paper"])
+each_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+one_of_each_penalty = pytest.mark.parametrize(
+    "penalty", [Snowflake(), Linear(), Log(), MCP()], ids=repr
+)
+
+
+def solve(p, **kwargs):
+    """Without the warning where a test does not need the last digits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return co_cluster(*p.args, **p.costs, **kwargs)
+
+
+def path(n_nodes):
+    return Graph(n_nodes, np.stack([np.arange(n_nodes - 1), np.arange(1, n_nodes)], axis=1))
+
+
+class TestAgainstConvexSolver:
+    @pytest.mark.parametrize("seed", range(36))
+    @each_solver
+    def test_linear_penalty_reaches_the_minimum(self, seed, solver):
+        p = random_problem(seed, sizes=(3, 10), log_costs=(-2.0, 2.0))
+        minimum, _ = convex_bicluster(*p.args, p.row_cost, p.column_cost)
+        result = co_cluster(*p.args, **p.costs, penalty="linear", solver=solver)
+        assert result.objective == pytest.approx(minimum, rel=1e-6)
+        assert result.certificate.gap <= 1e-6
+        assert result.certificate.lower_bound <= minimum * (1 + 1e-8)
+
+    def test_the_problems_range_from_nothing_to_everything_fused(self):
+        counts = set()
+        for seed in range(36):
+            p = random_problem(seed, sizes=(3, 10), log_costs=(-2.0, 2.0))
+            result = co_cluster(*p.args, **p.costs, penalty="linear")
+            counts.add((result.n_row_clusters == 1) + (result.n_column_clusters == 1))
+            counts.add("none" if result.estimate.size == np.unique(result.estimate).size else 0)
+        assert {0, 1, 2, "none"} <= counts
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_estimate_and_clusters(self, seed):
+        p = random_problem(seed, sizes=(4, 9), missing=(0.0, 0.3), log_costs=(0.0, 1.0))
+        _, expected = convex_bicluster(*p.args, p.row_cost, p.column_cost)
+        result = co_cluster(*p.args, **p.costs, penalty="linear", tol=1e-9)
+        observed = ~np.isnan(p.X)
+        np.testing.assert_allclose(result.estimate[observed], expected[observed], atol=1e-3)
+        for graph, values, labels in (
+            (p.row_graph, expected, result.row_labels),
+            (p.column_graph, expected.T, result.column_labels),
+        ):
+            i, j = graph.edges.T
+            together = labels[i] == labels[j]
+            lengths = np.linalg.norm(values[i] - values[j], axis=1)
+            assert np.all(lengths[together] < 1e-3)
+            assert np.all(lengths[~together] > 1e-6)
+
+
+class TestDescent:
+    @each_solver
+    @each_penalty
+    @given(p=problems(sizes=(2, 10), log_costs=(-2.0, 2.0)))
+    def test_the_objective_never_rises_and_is_the_objective(self, solver, penalty, p):
+        result = solve(p, penalty=penalty, solver=solver, max_iter=60)
+        history = result.objective_history
+        assert np.all(np.diff(history) <= 1e-12 * history[0])
+        recomputed = objective(p.X, result.estimate, *p.args[1:], **p.costs, penalty=penalty)
+        assert result.objective == recomputed
+        assert history[-1] == pytest.approx(recomputed, rel=1e-9, abs=1e-12)
+
+    @each_solver
+    @each_penalty
+    @given(p=problems(sizes=(2, 9)), seed=st.integers(0, 99))
+    def test_a_given_start_is_never_made_worse(self, solver, penalty, p, seed):
+        init = np.random.default_rng(seed).normal(size=p.X.shape) * 3.0
+        before = objective(p.X, init, *p.args[1:], **p.costs, penalty=penalty)
+        result = solve(p, penalty=penalty, solver=solver, init=init, max_iter=30)
+        assert result.objective_history[0] == pytest.approx(before)
+        assert result.objective <= before * (1 + 1e-12)
+
+    @each_penalty
+    @given(p=problems(sizes=(2, 10)))
+    def test_what_is_called_converged_meets_the_tolerance(self, penalty, p):
+        result = solve(p, penalty=penalty, tol=1e-4)
+        reached = result.certificate
+        value = reached.gap if penalty.is_linear else reached.stationarity
+        assert (result.status == "converged") == (value <= 1e-4)
+
+    @pytest.mark.parametrize("penalty", [Snowflake(), Log(eps=0.05), MCP(2.0)], ids=repr)
+    @pytest.mark.parametrize("seed", range(5))
+    def test_small_moves_do_not_lower_a_converged_objective(self, penalty, seed):
+        p = random_problem(seed)
+        result = co_cluster(*p.args, **p.costs, penalty=penalty)
+        rng = np.random.default_rng(seed)
+        for _ in range(200):
+            move = rng.normal(size=p.X.shape)
+            if rng.random() < 0.5:  # one entry, one row, or all of it
+                move *= rng.random(p.X.shape) < 0.1
+            moved = result.estimate + 1e-4 * move
+            value = objective(p.X, moved, *p.args[1:], **p.costs, penalty=penalty)
+            assert value >= result.objective * (1 - 1e-7)
+
+    def test_starting_at_the_solution_stays_there(self):
+        p = random_problem(8)
+        result = co_cluster(*p.args, **p.costs)
+        again = co_cluster(*p.args, **p.costs, init=result.estimate)
+        assert again.n_iter <= 3
+        np.testing.assert_allclose(again.estimate, result.estimate, atol=1e-5)
+        np.testing.assert_array_equal(again.row_labels, result.row_labels)
+
+    def test_fused_rows_of_a_start_can_part_under_a_linear_penalty(self):
+        p = random_problem(9, log_costs=(-1.0, -0.9))
+        constant = np.full(p.X.shape, np.nanmean(p.X))
+        from_constant = co_cluster(*p.args, **p.costs, penalty="linear", init=constant)
+        expected = co_cluster(*p.args, **p.costs, penalty="linear")
+        assert from_constant.objective == pytest.approx(expected.objective, rel=1e-6)
+        assert from_constant.n_row_clusters > 1
+
+
+class TestLabels:
+    @each_solver
+    @each_penalty
+    @given(p=problems(sizes=(2, 10)))
+    def test_labels_agree_with_the_estimate(self, solver, penalty, p):
+        result = solve(p, penalty=penalty, solver=solver, max_iter=60)
+        for values, labels, n_clusters, graph in (
+            (result.estimate, result.row_labels, result.n_row_clusters, p.row_graph),
+            (result.estimate.T, result.column_labels, result.n_column_clusters, p.column_graph),
+        ):
+            assert set(labels.tolist()) == set(range(n_clusters))
+            _, first = np.unique(labels, return_index=True)
+            np.testing.assert_array_equal(values, values[first][labels])
+            assert np.all(np.diff(first) > 0)
+            i, j = graph.edges.T
+            apart = labels[i] != labels[j]
+            assert np.all(np.any(values[i] != values[j], axis=1)[apart])
+
+    @each_solver
+    @given(p=problems())
+    def test_filled_is_the_data_where_observed(self, solver, p):
+        before = p.X.copy()
+        result = solve(p, solver=solver, max_iter=10)
+        observed = ~np.isnan(p.X)
+        np.testing.assert_array_equal(result.filled[observed], p.X[observed])
+        np.testing.assert_array_equal(result.filled[~observed], result.estimate[~observed])
+        np.testing.assert_array_equal(p.X, before)
+
+
+class TestLimits:
+    @each_solver
+    @one_of_each_penalty
+    def test_no_cost_gives_the_data(self, solver, penalty):
+        p = random_problem(0, missing=(0.3, 0.31))
+        result = co_cluster(*p.args, row_cost=0.0, column_cost=0.0, penalty=penalty, solver=solver)
+        observed = ~np.isnan(p.X)
+        np.testing.assert_allclose(result.estimate[observed], p.X[observed], rtol=1e-12)
+        np.testing.assert_allclose(result.estimate[~observed], np.nanmean(p.X), rtol=1e-12)
+        assert result.objective == pytest.approx(0.0, abs=1e-20)
+        assert result.n_row_clusters == p.X.shape[0]
+
+    @one_of_each_penalty
+    @pytest.mark.parametrize("cost", [1e-12, 1e-7])
+    def test_a_cost_near_zero_gives_nearly_the_data(self, penalty, cost):
+        p = random_problem(1, missing=(0.2, 0.21))
+        result = co_cluster(*p.args, row_cost=cost, column_cost=cost, penalty=penalty)
+        observed = ~np.isnan(p.X)
+        np.testing.assert_allclose(result.estimate[observed], p.X[observed], atol=1e-5)
+
+    @each_solver
+    @pytest.mark.parametrize("penalty", [Snowflake(), Linear(), Log()], ids=repr)
+    @pytest.mark.parametrize("cost", [1e4, 1e12])
+    def test_a_large_cost_gives_the_mean(self, solver, penalty, cost):
+        p = random_problem(2)
+        result = co_cluster(
+            *p.args, row_cost=cost, column_cost=cost, penalty=penalty, solver=solver
+        )
+        np.testing.assert_allclose(result.estimate, np.nanmean(p.X), rtol=1e-6)
+        assert (result.n_row_clusters, result.n_column_clusters) == (1, 1)
+
+    @each_solver
+    def test_two_components_fuse_to_two(self, solver):
+        p = random_problem(3, sizes=(8, 12))
+        n_rows = p.X.shape[0]
+        half = n_rows // 2
+        edges = path(n_rows).edges
+        halves = Graph(n_rows, edges[edges[:, 1] != half])
+        result = co_cluster(
+            p.X, halves, p.column_graph, row_cost=1e4, column_cost=1e4, solver=solver
+        )
+        assert (result.n_row_clusters, result.n_column_clusters) == (2, 1)
+        for rows in (slice(half), slice(half, None)):
+            np.testing.assert_allclose(result.estimate[rows], np.nanmean(p.X[rows]), rtol=1e-5)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_no_row_cost_is_convex_clustering_of_the_columns(self, seed):
+        p = random_problem(seed, missing=(0.0, 1e-9), log_costs=(0.0, 0.5))
+        empty = Graph(p.X.shape[0], [])
+        minimum, _ = convex_bicluster(p.X, empty, p.column_graph, 1.0, p.column_cost)
+        result = co_cluster(*p.args, row_cost=0.0, column_cost=p.column_cost, penalty="linear")
+        assert result.objective == pytest.approx(minimum, rel=1e-6)
+
+    def test_no_row_cost_decouples_matrices_that_share_no_penalty(self):
+        # Columns in two components: each half can be solved alone.
+        p = random_problem(5, sizes=(8, 12))
+        n_columns = p.X.shape[1]
+        half = n_columns // 2
+        edges = path(n_columns).edges
+        halves = Graph(n_columns, edges[edges[:, 1] != half])
+        whole = co_cluster(
+            p.X, p.row_graph, halves, row_cost=0.0, column_cost=0.5, penalty="linear", tol=1e-10
+        )
+        for columns in (slice(half), slice(half, None)):
+            part = p.X[:, columns]
+            alone = co_cluster(
+                part,
+                p.row_graph,
+                path(part.shape[1]),
+                row_cost=0.0,
+                column_cost=0.5,
+                penalty="linear",
+                tol=1e-10,
+            )
+            observed = ~np.isnan(part)
+            np.testing.assert_allclose(
+                whole.estimate[:, columns][observed], alone.estimate[observed], atol=1e-4
+            )
+
+    def test_two_points_in_closed_form(self):
+        # min 1/2 (x - u)^2 + 1/2 (y - v)^2 + c |u - v|: both move by c until they meet.
+        pair, single = Graph(2, [[0, 1]]), Graph(1, [])
+        for cost, expected in ((0.5, [0.5, 3.5]), (2.0, [2.0, 2.0]), (5.0, [2.0, 2.0])):
+            result = co_cluster(
+                [[0.0], [4.0]], pair, single, row_cost=cost, column_cost=0.0, penalty="linear",
+                tol=1e-12,
+            )  # fmt: skip
+            np.testing.assert_allclose(result.estimate[:, 0], expected, atol=1e-6)
+
+    def test_a_row_with_nothing_observed_takes_the_values_of_its_neighbour(self):
+        X = np.array([[1.0, 5.0], [np.nan, np.nan], [9.0, 2.0]])
+        graph = Graph(3, [[0, 1]])
+        for penalty in (Snowflake(), Linear()):
+            result = co_cluster(X, graph, path(2), row_cost=0.1, column_cost=0.01, penalty=penalty)
+            np.testing.assert_allclose(result.estimate[1], result.estimate[0], atol=1e-6)
+
+
+class TestEquivariance:
+    @each_solver
+    @pytest.mark.parametrize("seed", range(10))
+    def test_linear(self, solver, seed):
+        p = random_problem(seed, log_costs=(-1.0, 1.0))
+        expected = co_cluster(*p.args, **p.costs, penalty="linear", solver=solver)
+        t = p.transposed()
+        transposed = co_cluster(*t.args, **t.costs, penalty="linear", solver=solver)
+        np.testing.assert_allclose(transposed.estimate.T, expected.estimate, atol=1e-6)
+        rng = np.random.default_rng(seed)
+        orders = [rng.permutation(size) for size in p.X.shape]
+        q = p.permuted(*orders)
+        permuted = co_cluster(*q.args, **q.costs, penalty="linear", solver=solver)
+        np.testing.assert_allclose(permuted.estimate, expected.estimate[np.ix_(*orders)], atol=1e-6)
+
+    @pytest.mark.parametrize("penalty", [Snowflake(), Log(eps=0.05), MCP(2.0)], ids=repr)
+    def test_concave(self, penalty):
+        n_equal = 0
+        for seed in range(100):
+            p = random_problem(seed)
+            expected = solve(p, penalty=penalty)
+            orders = [np.random.default_rng(seed).permutation(size) for size in p.X.shape]
+            changed = solve(p.permuted(*orders).transposed(), penalty=penalty)
+            assert changed.objective == pytest.approx(expected.objective, rel=1e-3)
+            back = expected.estimate[np.ix_(*orders)].T
+            n_equal += bool(np.abs(changed.estimate - back).max() <= 1e-6)
+        assert n_equal >= 95
+
+    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize(
+        ("scale", "shift"), [(1.0, 1e4), (-3.0, 0.0), (1e-6, 0.0), (1e6, -7e6)]
+    )
+    def test_shifting_and_scaling(self, seed, scale, shift):
+        # Under Omega(z) = sqrt(z), X -> a X needs costs a^(3/2) times as large.
+        p = random_problem(seed)
+        expected = co_cluster(*p.args, **p.costs)
+        factor = abs(scale) ** 1.5
+        result = co_cluster(
+            scale * p.X + shift,
+            *p.args[1:],
+            row_cost=factor * p.row_cost,
+            column_cost=factor * p.column_cost,
+        )
+        np.testing.assert_allclose((result.estimate - shift) / scale, expected.estimate, atol=1e-4)
+        assert result.objective == pytest.approx(scale**2 * expected.objective, rel=1e-4)
+
+    def test_weights_and_costs_are_interchangeable(self):
+        p = random_problem(6)
+        doubled = Graph(p.row_graph.n_nodes, p.row_graph.edges, 2.0 * p.row_graph.weights)
+        one = co_cluster(p.X, doubled, p.column_graph, row_cost=1.0, column_cost=1.0)
+        two = co_cluster(p.X, p.row_graph, p.column_graph, row_cost=2.0, column_cost=1.0)
+        np.testing.assert_array_equal(one.estimate, two.estimate)
+
+    def test_the_same_bits_every_time(self):
+        p = random_problem(7)
+        for penalty in (Snowflake(), Linear()):
+            first = co_cluster(*p.args, **p.costs, penalty=penalty)
+            second = co_cluster(*p.args, **p.costs, penalty=penalty)
+            np.testing.assert_array_equal(first.estimate, second.estimate)
+
+
+@pytest.fixture(scope="module")
+def lung_problem(lung500):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random(lung500.shape) < 0.5, np.nan, lung500)
+    X = (X - np.nanmean(X)) / np.nanstd(X)
+    return X, Graph.nearest_neighbors(X), Graph.nearest_neighbors(X.T)
+
+
+class TestLung500:
+    """The paper's data, half of it missing. The whole grid is in benchmarks/one_scale.py."""
+
+    @pytest.mark.parametrize("costs", [(0.25, 1.0), (1.0, 1.0), (4.0, 0.25), (64.0, 64.0)])
+    def test_fast_is_no_worse_than_the_paper(self, lung_problem, costs):
+        at = dict(zip(("row_cost", "column_cost"), costs, strict=True))
+        fast = co_cluster(*lung_problem, **at)
+        paper = co_cluster(*lung_problem, **at, solver="paper")
+        assert fast.certificate.stationarity <= 1e-6
+        assert paper.certificate.stationarity <= 1e-6
+        assert fast.objective <= 1.001 * paper.objective
+
+    @pytest.mark.parametrize("cost", [0.02, 0.5, 2.0, 8.0, 64.0, 4096.0])
+    def test_convex_problems_are_certified(self, lung_problem, cost):
+        rng = np.random.default_rng(0)
+        X, *graphs = lung_problem
+        graphs = [Graph(g.n_nodes, g.edges, rng.uniform(0.1, 1.0, g.n_edges)) for g in graphs]
+        result = co_cluster(X, *graphs, row_cost=cost, column_cost=cost, penalty="linear", tol=1e-5)
+        assert result.certificate.gap <= 1e-5
+        if cost <= 0.02:
+            assert result.n_row_clusters == 500
+        if cost >= 4096.0:
+            assert (result.n_row_clusters, result.n_column_clusters) == (1, 1)
+
+
+X4 = np.arange(12.0).reshape(4, 3) % 5
+ROWS, COLUMNS = path(4), path(3)
+COSTS = {"row_cost": 1.0, "column_cost": 1.0}
+
+
+class TestInput:
+    @pytest.mark.parametrize(
+        ("X", "message"),
+        [
+            (np.full((4, 3), np.nan), "no observed entry"),
+            (np.where(X4 == 3.0, np.inf, X4), r"infinite value \(inf\) in row 1, column 0"),
+            (np.where(X4 == 3.0, -np.inf, X4), "infinite value"),
+            (X4.astype(str), "must hold numbers"),
+            (np.where(X4 == 3.0, "three", X4.astype(object)), r"got 'three' at \(1, 0\)"),
+            (X4.astype(complex), "complex"),
+            (X4.ravel(), "two dimensions"),
+            (X4[None], "two dimensions"),
+            (3.0, "two dimensions"),
+            (np.empty((0, 3)), "empty"),
+            (np.empty((4, 0)), "empty"),
+            (1e200 * (1.0 + X4), "overflow"),
+            (1e-200 * X4, "vanishes"),
+        ],
+    )
+    def test_bad_data_are_refused(self, X, message):
+        with pytest.raises(ValueError, match=message):
+            co_cluster(X, ROWS, COLUMNS, **COSTS)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"row_cost": -1.0}, "row_cost must be a finite number"),
+            ({"column_cost": np.nan}, "column_cost must be a finite number"),
+            ({"row_cost": np.inf}, "row_cost must be a finite number"),
+            ({"row_cost": "1"}, "row_cost must be a finite number"),
+            ({"row_cost": None}, "row_cost must be a finite number"),
+            ({"row_graph": path(5)}, "row_graph has 5 nodes, but X has 4 rows"),
+            ({"column_graph": path(4)}, "column_graph has 4 nodes, but X has 3 columns"),
+            ({"row_graph": [[0, 1]]}, r"row_graph must be a comanifold\.Graph"),
+            ({"solver": "slow"}, "solver must be one of"),
+            ({"solver": None}, "solver must be one of"),
+            ({"penalty": "ridge"}, "penalty must be one of"),
+            ({"penalty": 1.0}, "no method 'value'"),
+            ({"init": np.zeros((3, 3))}, r"init must have shape \(4, 3\)"),
+            ({"init": np.full((4, 3), np.nan)}, "init must be complete"),
+            ({"init": "mean"}, "init must hold numbers"),
+            ({"max_iter": 0}, "max_iter must be a positive integer"),
+            ({"max_iter": 1.5}, "max_iter must be a positive integer"),
+            ({"tol": 0.0}, "tol must be a number between 0 and 1"),
+            ({"tol": np.nan}, "tol must be a number between 0 and 1"),
+        ],
+    )
+    def test_bad_arguments_are_refused(self, changes, message):
+        arguments = {"row_graph": ROWS, "column_graph": COLUMNS, **COSTS, **changes}
+        with pytest.raises(ValueError, match=message):
+            co_cluster(X4, **arguments)
+
+    def test_a_cost_that_overflows_with_its_weight_is_refused(self):
+        heavy = Graph(4, ROWS.edges, np.full(3, 1e300))
+        with pytest.raises(ValueError, match="row_cost times the largest weight"):
+            co_cluster(X4, heavy, COLUMNS, row_cost=1e10, column_cost=1.0)
+
+    @each_solver
+    @one_of_each_penalty
+    @pytest.mark.parametrize("scale", [1e-150, 1e-20, 1e20, 1e150])
+    def test_extreme_magnitudes(self, solver, penalty, scale):
+        X = scale * np.where(X4 == 2.0, np.nan, X4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            result = co_cluster(
+                X, ROWS, COLUMNS, **COSTS, penalty=penalty, solver=solver, max_iter=200
+            )
+        assert np.all(np.isfinite(result.estimate))
+        assert np.isfinite(result.objective)
+        low, high = np.nanmin(X), np.nanmax(X)
+        slack = 1e-6 * (high - low)
+        assert low - slack <= result.estimate.min() <= result.estimate.max() <= high + slack
+        if scale >= 1e20:  # nothing worth smoothing
+            observed = ~np.isnan(X)
+            np.testing.assert_allclose(result.estimate[observed], X[observed], atol=1e-6 * scale)
+        else:
+            assert (result.n_row_clusters, result.n_column_clusters) == (1, 1)
+
+    @each_solver
+    @one_of_each_penalty
+    def test_all_values_equal(self, solver, penalty):
+        X = np.full((4, 3), 0.1)
+        X[1, 1] = np.nan
+        result = co_cluster(X, ROWS, COLUMNS, **COSTS, penalty=penalty, solver=solver)
+        np.testing.assert_array_equal(result.estimate, 0.1)
+        assert result.objective == 0.0
+        assert result.status == "converged"
+        assert (result.n_row_clusters, result.n_column_clusters) == (1, 1)
+
+    @each_solver
+    @one_of_each_penalty
+    @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (1, 1)])
+    def test_one_row_or_column(self, solver, penalty, shape):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=shape)
+        if X.size > 1:
+            X.flat[2] = np.nan
+        result = co_cluster(
+            X, path(shape[0]), path(shape[1]), row_cost=0.2, column_cost=0.2,
+            penalty=penalty, solver=solver,
+        )  # fmt: skip
+        assert np.all(np.isfinite(result.estimate))
+        assert result.status == "converged"
+
+    @each_solver
+    def test_a_row_and_a_column_with_nothing_observed(self, solver):
+        X = X4.copy()
+        X[1] = X[:, 2] = np.nan
+        for penalty in (Snowflake(), Linear()):
+            result = co_cluster(X, ROWS, COLUMNS, **COSTS, penalty=penalty, solver=solver)
+            assert np.all(np.isfinite(result.estimate))
+            assert result.estimate.min() >= np.nanmin(X) - 1e-6
+            assert result.estimate.max() <= np.nanmax(X) + 1e-6
+
+    def test_one_observed_entry(self):
+        X = np.full((4, 3), np.nan)
+        X[2, 1] = 7.0
+        result = co_cluster(X, ROWS, COLUMNS, **COSTS)
+        np.testing.assert_array_equal(result.estimate, 7.0)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, bool])
+    def test_dtypes(self, dtype):
+        X = (X4 > 2).astype(dtype)
+        expected = co_cluster(X.astype(float), ROWS, COLUMNS, **COSTS).estimate
+        np.testing.assert_array_equal(co_cluster(X, ROWS, COLUMNS, **COSTS).estimate, expected)
+
+    def test_layouts_and_containers(self):
+        X = np.where(X4 == 2.0, np.nan, X4)
+        expected = co_cluster(X, ROWS, COLUMNS, **COSTS).estimate
+        read_only = X.copy()
+        read_only.flags.writeable = False
+        nullable = pd.DataFrame(X).astype("Float64")
+        for same in (
+            X.tolist(),
+            np.asfortranarray(X),
+            np.repeat(X, 2, axis=0)[::2],
+            read_only,
+            pd.DataFrame(X),
+            nullable,
+            np.ma.masked_invalid(X),
+            np.where(np.isnan(X), None, X),
+        ):
+            result = co_cluster(same, ROWS, COLUMNS, **COSTS)
+            np.testing.assert_array_equal(result.estimate, expected)
+
+    def test_sparse_matrices_are_refused_with_the_reason(self):
+        from scipy.sparse import csr_array
+
+        with pytest.raises(ValueError, match="zero or missing"):
+            co_cluster(csr_array(X4), ROWS, COLUMNS, **COSTS)
+
+    def test_stopping_early_warns_and_says_so(self):
+        p = random_problem(1, log_costs=(-1.0, -0.9))
+        with pytest.warns(ConvergenceWarning, match=r"status 'max_iter' after 1 iterations"):
+            result = co_cluster(*p.args, **p.costs, max_iter=1)
+        assert result.status == "max_iter"
+        assert result.certificate.stationarity > 1e-6
+
+    def test_results_are_frozen(self):
+        result = co_cluster(X4, ROWS, COLUMNS, **COSTS)
+        with pytest.raises(AttributeError):
+            result.objective = 0.0
+
+    def test_a_users_own_penalty(self):
+        from comanifold.penalties import Penalty
+
+        class Exponential(Penalty):
+            def value(self, z):
+                return -np.expm1(-np.asarray(z))
+
+            def derivative(self, z):
+                return np.exp(-np.asarray(z))
+
+        p = random_problem(4)
+        for solver in ("fast", "paper"):
+            result = solve(p, penalty=Exponential(), solver=solver)
+            assert result.status == "converged"
+            assert np.all(np.diff(result.objective_history) <= 1e-12)
+
+
+def test_weights_from_one_to_a_trillion():
+    rng = np.random.default_rng(0)
+    p = random_problem(3)
+    weights = 10.0 ** rng.uniform(-12, 0, p.row_graph.n_edges)
+    graph = Graph(p.row_graph.n_nodes, p.row_graph.edges, weights)
+    for penalty in ("snowflake", "linear"):
+        result = co_cluster(p.X, graph, p.column_graph, **p.costs, penalty=penalty)
+        assert np.all(np.isfinite(result.estimate))
+
+
+def test_random_graph_makes_connected_graphs():
+    assert all(random_graph(np.random.default_rng(i), 9, 0).is_connected for i in range(20))
