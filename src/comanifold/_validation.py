@@ -104,6 +104,17 @@ def check_cost(cost: float, name: str) -> float:
     return float(cost)
 
 
+def check_n_neighbors(n_neighbors: int | tuple[int, int]) -> tuple[int, int]:
+    """One number for the rows and one for the columns."""
+    both = (n_neighbors, n_neighbors) if np.ndim(n_neighbors) == 0 else tuple(n_neighbors)
+    if len(both) != 2:
+        raise ValueError(
+            "n_neighbors must be a number, or one for the rows and one for the columns, got "
+            f"{n_neighbors!r}"
+        )
+    return both
+
+
 def check_stopping(max_iter: int, tol: float) -> tuple[int, float]:
     if isinstance(max_iter, bool) or not isinstance(max_iter, numbers.Integral) or max_iter < 1:
         raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")

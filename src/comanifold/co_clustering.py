@@ -14,6 +14,7 @@ from ._validation import (
     check_estimate,
     check_graph,
     check_matrix,
+    check_n_neighbors,
     check_stopping,
     listing,
 )
@@ -231,7 +232,7 @@ class CoCluster(BiclusterMixin, BaseEstimator):
         y : ignored
         """
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan")
-        for_rows, for_columns = _both_modes(self.n_neighbors)
+        for_rows, for_columns = check_n_neighbors(self.n_neighbors)
         self.row_graph_ = _given_or_nearest(self.row_graph, X, for_rows, "row")
         self.column_graph_ = _given_or_nearest(self.column_graph, X.T, for_columns, "column")
         result = co_cluster(
@@ -270,17 +271,6 @@ class CoCluster(BiclusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _both_modes(n_neighbors: int | tuple[int, int]) -> tuple[int, int]:
-    if np.ndim(n_neighbors) == 0:
-        return n_neighbors, n_neighbors
-    if len(n_neighbors) != 2:
-        raise ValueError(
-            "n_neighbors must be a number, or one for the rows and one for the columns, got "
-            f"{n_neighbors!r}"
-        )
-    return tuple(n_neighbors)
 
 
 def _given_or_nearest(

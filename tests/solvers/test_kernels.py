@@ -5,6 +5,7 @@ import pytest
 from oracles import slow
 from oracles.problems import random_graph
 
+from comanifold.solvers import _dual_kernels as dual_kernels
 from comanifold.solvers import _kernels as kernels
 from comanifold.solvers._problem import Edges
 
@@ -124,7 +125,7 @@ def test_divergence(rng, edges):
     vectors = rng.normal(size=(len(edges), 4))
     factors = rng.uniform(size=len(edges))
     out = np.full((edges.n_nodes, 4), np.nan)
-    kernels.divergence(vectors, factors, edges.pairs, edges.adjacency, out)
+    dual_kernels.divergence(vectors, factors, edges.pairs, edges.adjacency, out)
     D = slow.incidence(edges.n_nodes, edges.pairs)
     np.testing.assert_allclose(out, D.T @ (factors[:, None] * vectors), atol=1e-13)
 
@@ -138,7 +139,7 @@ def test_shrink_factors(rng, edges):
     V, vectors = rng.normal(size=(edges.n_nodes, 4)), rng.normal(size=(len(edges), 4))
     D = slow.incidence(edges.n_nodes, edges.pairs)
     target = vectors + 0.7 * D @ V
-    factors = kernels.shrink_factors(V, vectors, edges.pairs, edges.weights, 0.7)
+    factors = dual_kernels.shrink_factors(V, vectors, edges.pairs, edges.weights, 0.7)
     np.testing.assert_allclose(
         factors[:, None] * target, shortened(target, edges.weights), atol=1e-13
     )
@@ -151,7 +152,7 @@ def test_advance_multipliers(rng, edges):
     new = shortened(leading + 0.7 * D @ V, edges.weights)
     new_leading = new + 0.3 * (new - vectors)
     step = ((new - leading) ** 2).sum()
-    moved, inside = kernels.advance_multipliers(
+    moved, inside = dual_kernels.advance_multipliers(
         V, vectors, leading, edges.pairs, edges.weights, 0.7, 0.3
     )
     np.testing.assert_allclose(vectors, new, atol=1e-13)
@@ -168,7 +169,9 @@ def test_ascend_dual(rng, edges):
     new = shortened(leading + steps[:, None] * (D @ V), edges.weights)
     new_leading = new + 0.3 * (new - vectors)
     product = ((leading - new) * (new - vectors) / steps[:, None]).sum()
-    wrong_way = kernels.ascend_dual(V, vectors, leading, edges.pairs, edges.weights, steps, 0.3)
+    wrong_way = dual_kernels.ascend_dual(
+        V, vectors, leading, edges.pairs, edges.weights, steps, 0.3
+    )
     np.testing.assert_allclose(vectors, new, atol=1e-13)
     np.testing.assert_allclose(leading, new_leading, atol=1e-13)
     assert wrong_way == pytest.approx(product, abs=1e-12)

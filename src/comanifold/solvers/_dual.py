@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._kernels import divergence
+from ._dual_kernels import divergence
 from ._problem import Array, Problem
 
 

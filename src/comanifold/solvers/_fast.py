@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from ..penalties import Penalty
 from ._certificate import holds_any_force
 from ._fusion import Iterate
-from ._kernels import conjugate_gradients
 from ._multipliers import minimise_by_multipliers
 from ._outcome import Outcome
 from ._problem import Array, Problem, penalty_at_one
-from ._quadratic import minimise_by_quadratics
+from ._quadratic import lower_majoriser, minimise_by_quadratics
 
 # How much stronger than the data the slope of a penalty at the origin must be for fusions to be
 # taken as lasting. It is checked at the end in any case.
@@ -110,17 +109,6 @@ def _smoothed_data(problem: Problem, penalty: Penalty) -> Array:
     """
     V = np.zeros_like(problem.means)
     unit = penalty_at_one(penalty)
-    conjugate_gradients(
-        V,
-        problem.counts * problem.means,
-        problem.counts,
-        problem.row_sizes,
-        problem.column_sizes,
-        problem.rows.adjacency,
-        problem.columns.adjacency,
-        unit * problem.rows.weights,
-        unit * problem.columns.weights,
-        _START_STEPS,
-        _START_REDUCTION,
-    )
+    weights = unit * problem.rows.weights, unit * problem.columns.weights
+    lower_majoriser(problem, V, weights, max_steps=_START_STEPS, reduction=_START_REDUCTION)
     return V

@@ -7,10 +7,10 @@ Whatever is written for the rows serves the columns with V transposed.
 import numpy as np
 from numba import njit
 
-_kernel = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+kernel = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
 
 
-@_kernel
+@kernel
 def edge_norms(V, edges, sizes):
     """z[e] = sqrt(sum_b sizes[b] (V[i, b] - V[j, b])^2) for e = (i, j)."""
     norms = np.empty(edges.shape[0])
@@ -24,7 +24,7 @@ def edge_norms(V, edges, sizes):
     return norms
 
 
-@_kernel
+@kernel
 def component_labels(n_nodes, pairs, chosen):
     """Connected components of the chosen edges, numbered in the order of their first node."""
     root = np.arange(n_nodes)
@@ -57,7 +57,7 @@ def component_labels(n_nodes, pairs, chosen):
     return labels
 
 
-@_kernel
+@kernel
 def block_sums(A, row_labels, column_labels, n_row_blocks, n_column_blocks):
     """Sums of A over the blocks that two sets of labels form."""
     sums = np.zeros((n_row_blocks, n_column_blocks))
@@ -68,7 +68,7 @@ def block_sums(A, row_labels, column_labels, n_row_blocks, n_column_blocks):
     return sums
 
 
-@_kernel
+@kernel
 def transpose(V, out):
     """out = V', in tiles so that both are read and written by the cache line."""
     m, n = V.shape
@@ -79,7 +79,7 @@ def transpose(V, out):
                     out[j, i] = V[i, j]
 
 
-@_kernel
+@kernel
 def laplacian(V, adjacency, weights, out):
     """out = L(weights) V, as sums of differences: w (v_i - v_j) keeps its digits for large w."""
     start, neighbor, edge = adjacency
@@ -105,7 +105,7 @@ def laplacian(V, adjacency, weights, out):
             k += 1
 
 
-@_kernel
+@kernel
 def _degrees(adjacency, weights):
     start, _, edge = adjacency
     degrees = np.zeros(start.shape[0] - 1)
@@ -115,7 +115,16 @@ def _degrees(adjacency, weights):
     return degrees
 
 
-@_kernel
+@kernel
+def _apply_edges(V, rows, columns, row_w, column_w, by_rows, by_columns, Vt, LVt):
+    """by_rows = Lr(row_w) V and by_columns = V Lc(column_w), with room to transpose in."""
+    laplacian(V, rows, row_w, by_rows)
+    transpose(V, Vt)
+    laplacian(Vt, columns, column_w, LVt)
+    transpose(LVt, by_columns)
+
+
+@kernel
 def conjugate_gradients(
     V, rhs, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, max_steps, reduction
 ):
@@ -130,10 +139,7 @@ def conjugate_gradients(
     Vt, LVt = np.empty((n, m)), np.empty((n, m))
     AP, PL, R, P = np.empty((m, n)), np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
     inverse = np.empty((m, n))
-    transpose(V, Vt)
-    laplacian(V, rows, row_w, AP)
-    laplacian(Vt, columns, column_w, LVt)
-    transpose(LVt, PL)
+    _apply_edges(V, rows, columns, row_w, column_w, AP, PL, Vt, LVt)
     rz = 0.0
     for a in range(m):
         for b in range(n):
@@ -150,10 +156,7 @@ def conjugate_gradients(
     for step in range(max_steps):
         if not rz > target:
             return step
-        transpose(P, Vt)
-        laplacian(P, rows, row_w, AP)
-        laplacian(Vt, columns, column_w, LVt)
-        transpose(LVt, PL)
+        _apply_edges(P, rows, columns, row_w, column_w, AP, PL, Vt, LVt)
         curvature = 0.0
         for a in range(m):
             p, ap, pl, count, size = P[a], AP[a], PL[a], counts[a], row_sizes[a]
@@ -181,7 +184,7 @@ def conjugate_gradients(
     return max_steps
 
 
-@_kernel
+@kernel
 def merge_changes(V, counts, means, sizes, other_sizes, pairs, adjacency, first):
     """What fusing the two ends of each edge, at their mean, does to the rest of the objective.
 
@@ -221,7 +224,7 @@ def merge_changes(V, counts, means, sizes, other_sizes, pairs, adjacency, first)
     return data, lengths, touched
 
 
-@_kernel
+@kernel
 def independent_edges(order, pairs, adjacency):
     """Mark edges of `order`, first come first served, no two of which touch or are adjacent."""
     start, neighbor, _ = adjacency
@@ -237,91 +240,3 @@ def independent_edges(order, pairs, adjacency):
             for k in range(start[node], start[node + 1]):
                 blocked[neighbor[k]] = True
     return taken
-
-
-@_kernel
-def divergence(vectors, factors, pairs, adjacency, out):
-    """out[i] = sum of factors[e] vectors[e] over the edges that start at i, less those that end."""
-    start, _, edge = adjacency
-    n = vectors.shape[1]
-    for i in range(out.shape[0]):
-        o = out[i]
-        for b in range(n):
-            o[b] = 0.0
-        for k in range(start[i], start[i + 1]):
-            e = edge[k]
-            factor = factors[e] if pairs[e, 0] == i else -factors[e]
-            vector = vectors[e]
-            for b in range(n):
-                o[b] += factor * vector[b]
-
-
-@_kernel
-def shrink_factors(V, vectors, pairs, caps, stiffness):
-    """min(1, caps[e] / ||vectors[e] + stiffness (V_i - V_j)||) for e = (i, j)."""
-    factors = np.empty(pairs.shape[0])
-    for e in range(pairs.shape[0]):
-        vi, vj, vector = V[pairs[e, 0]], V[pairs[e, 1]], vectors[e]
-        total = 0.0
-        for b in range(V.shape[1]):
-            x = vector[b] + stiffness * (vi[b] - vj[b])
-            total += x * x
-        length = np.sqrt(total)
-        factors[e] = 1.0 if length <= caps[e] else caps[e] / length
-    return factors
-
-
-@_kernel
-def advance_multipliers(V, vectors, leading, pairs, caps, stiffness, momentum):
-    """One accelerated step of the multipliers, in place.
-
-    vectors[e] becomes leading[e] + stiffness (V_i - V_j), shortened to caps[e]; leading[e] goes
-    past it by `momentum` times its change. Returns the squared length of the step from leading
-    to vectors, and which edges needed no shortening.
-    """
-    n = V.shape[1]
-    moved = 0.0
-    inside = np.empty(pairs.shape[0], dtype=np.bool_)
-    for e in range(pairs.shape[0]):
-        vi, vj, vector, lead = V[pairs[e, 0]], V[pairs[e, 1]], vectors[e], leading[e]
-        total = 0.0
-        for b in range(n):
-            x = lead[b] + stiffness * (vi[b] - vj[b])
-            total += x * x
-        length = np.sqrt(total)
-        inside[e] = length <= caps[e]
-        factor = 1.0 if inside[e] else caps[e] / length
-        for b in range(n):
-            x = factor * (lead[b] + stiffness * (vi[b] - vj[b]))
-            moved += (x - lead[b]) * (x - lead[b])
-            lead[b] = x + momentum * (x - vector[b])
-            vector[b] = x
-    return moved, inside
-
-
-@_kernel
-def ascend_dual(V, vectors, leading, pairs, caps, steps, momentum):
-    """One accelerated step of projected dual ascent, in place, as `advance_multipliers`.
-
-    Returns the inner product of the step back from leading with the last change of vectors, in
-    the metric of the steps: positive when the momentum points the wrong way.
-    """
-    n = V.shape[1]
-    wrong_way = 0.0
-    for e in range(pairs.shape[0]):
-        vi, vj, vector, lead = V[pairs[e, 0]], V[pairs[e, 1]], vectors[e], leading[e]
-        total = 0.0
-        for b in range(n):
-            x = lead[b] + steps[e] * (vi[b] - vj[b])
-            total += x * x
-        length = np.sqrt(total)
-        factor = 1.0 if length <= caps[e] else caps[e] / length
-        product = 0.0
-        for b in range(n):
-            x = factor * (lead[b] + steps[e] * (vi[b] - vj[b]))
-            change = x - vector[b]
-            product += (lead[b] - x) * change
-            lead[b] = x + momentum * change
-            vector[b] = x
-        wrong_way += product / steps[e]
-    return wrong_way

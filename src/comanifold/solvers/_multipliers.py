@@ -18,8 +18,8 @@ import numpy as np
 from ..penalties import Penalty
 from ._certificate import stationarity
 from ._dual import Dual, tangent_objective
+from ._dual_kernels import advance_multipliers, shrink_factors
 from ._fusion import Iterate
-from ._kernels import advance_multipliers, shrink_factors
 from ._outcome import Outcome
 from ._problem import Array, Problem
 from ._quadratic import lower_majoriser
@@ -97,7 +97,7 @@ class _Multipliers:
             shrink_factors(Vt, self.leading.columns, columns.pairs, caps[1], stiffness),
         )
         pull = self.leading.pull(problem, factors)
-        lower_majoriser(problem, V, (stiffness * factors[0], stiffness * factors[1]), pull)
+        lower_majoriser(problem, V, (stiffness * factors[0], stiffness * factors[1]), pull=pull)
         np.copyto(Vt, V.T)
         clock = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self.clock**2))
         momentum = (self.clock - 1.0) / clock

@@ -10,8 +10,8 @@ import numpy as np
 from ..penalties import Penalty
 from ._certificate import stationarity
 from ._dual import Dual, tangent_objective
+from ._dual_kernels import ascend_dual
 from ._fusion import Iterate
-from ._kernels import ascend_dual
 from ._outcome import Outcome
 from ._problem import Array, Edges, Problem, penalty_at_one
 

@@ -59,7 +59,13 @@ def minimise_by_quadratics(
 
 
 def lower_majoriser(
-    problem: Problem, V: Array, weights: tuple[Array, Array], pull: Array | float = 0.0
+    problem: Problem,
+    V: Array,
+    weights: tuple[Array, Array],
+    *,
+    pull: Array | float = 0.0,
+    max_steps: int = _CG_STEPS,
+    reduction: float = _CG_REDUCTION,
 ) -> None:
     """Lower in place the data term plus <pull, V> plus the quadratic with these edge weights."""
     conjugate_gradients(
@@ -71,8 +77,8 @@ def lower_majoriser(
         problem.rows.adjacency,
         problem.columns.adjacency,
         *weights,
-        _CG_STEPS,
-        _CG_REDUCTION,
+        max_steps,
+        reduction,
     )
 
 
