@@ -11,20 +11,7 @@ def check_matrix(
     X: ArrayLike, *, name: str = "X", need_observed_rows: bool = False
 ) -> NDArray[np.float64]:
     """X as a new float64 array of two dimensions with at least one observed entry."""
-    if hasattr(X, "toarray"):
-        raise ValueError(
-            f"{name} is a sparse matrix, whose absent entries may mean zero or missing: pass "
-            f"{name}.toarray(), or a dense array with NaN for missing entries"
-        )
-    if isinstance(X, np.ma.MaskedArray):
-        if X.dtype.kind not in "biuf":
-            raise ValueError(f"{name} must hold real numbers, got dtype {X.dtype}")
-        X = X.astype(float).filled(np.nan)
-    X = np.asarray(X)
-    if X.dtype.kind == "c":
-        raise ValueError(f"{name} must hold real numbers: complex data not supported")
-    if X.dtype.kind not in "biuf":
-        X = _from_objects(X, name)
+    X = _as_floats(X, name)
     if X.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions, rows and columns, got shape {X.shape}. Reshape "
@@ -32,7 +19,6 @@ def check_matrix(
         )
     if X.size == 0:
         raise ValueError(f"{name} is empty: its shape is {X.shape}")
-    X = X.astype(float, order="C")
     infinite = np.isinf(X)
     if infinite.any():
         i, j = np.argwhere(infinite)[0]
@@ -43,6 +29,7 @@ def check_matrix(
     observed = ~np.isnan(X)
     if not observed.any():
         raise ValueError(f"{name} has no observed entry: every value is NaN")
+    _refuse_large(X[observed], name)
     if need_observed_rows:
         empty = np.flatnonzero(~observed.any(axis=1))
         if empty.size:
@@ -53,10 +40,46 @@ def check_matrix(
     return X
 
 
-def _from_objects(X: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Numbers out of an object or string array; text is refused, not parsed."""
-    if X.dtype.kind != "O":
+def check_estimate(U: ArrayLike, shape: tuple[int, int], name: str) -> NDArray[np.float64]:
+    """U as a new float64 array of the given shape, with nothing missing."""
+    U = _as_floats(U, name)
+    if U.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {U.shape}")
+    if not np.isfinite(U).all():
+        raise ValueError(f"{name} must be complete and finite, but has NaN or inf")
+    _refuse_large(U, name)
+    return U
+
+
+def masked_to_nan(X: Any) -> Any:
+    """A masked array of numbers as a plain one with NaN where it is masked; else X itself."""
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biuf":
+        return X.astype(float).filled(np.nan)
+    return X
+
+
+def _as_floats(X: Any, name: str) -> NDArray[np.float64]:
+    """X as a new array of floats, row by row; text and complex numbers are refused."""
+    if hasattr(X, "toarray"):
+        raise ValueError(
+            f"{name} is a sparse matrix, whose absent entries may mean zero or missing: pass "
+            f"{name}.toarray(), or a dense array with NaN for missing entries"
+        )
+    try:
+        X = np.asarray(masked_to_nan(X))
+    except ValueError as error:
+        raise ValueError(f"{name} must be a matrix with rows of one length: {error}") from error
+    if X.dtype.kind == "c":
+        raise ValueError(f"{name} must hold real numbers: complex data not supported")
+    if X.dtype.kind == "O":
+        return _from_objects(X, name)
+    if X.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold numbers, got dtype {X.dtype} (strings or dates)")
+    return X.astype(float, order="C")
+
+
+def _from_objects(X: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Numbers out of an array of objects; None and pandas' NA are missing."""
     numbers_only = np.full(X.shape, np.nan)
     for index, entry in np.ndenumerate(X):
         if entry is None or type(entry).__name__ == "NAType":
@@ -65,27 +88,23 @@ def _from_objects(X: NDArray[Any], name: str) -> NDArray[np.float64]:
             raise ValueError(f"{name} must hold real numbers: complex data not supported")
         try:
             numbers_only[index] = float(entry + 0)  # adding refuses text, which float() reads
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, ArithmeticError) as error:
             where = ", ".join(map(str, index))
-            raise ValueError(f"{name} must hold numbers, got {entry!r} at ({where})") from error
+            raise ValueError(f"{name} must hold numbers, got {entry!r:.40} at ({where})") from error
     return numbers_only
 
 
-def check_estimate(U: ArrayLike, shape: tuple[int, int], name: str) -> NDArray[np.float64]:
-    """U as a new float64 array of the given shape, with nothing missing."""
-    try:
-        U = np.array(U, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from error
-    if U.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {U.shape}")
-    if not np.isfinite(U).all():
-        raise ValueError(f"{name} must be complete and finite, but has NaN or inf")
-    return U
+def _refuse_large(values: NDArray[np.float64], name: str) -> None:
+    """Refuse values whose squares do not add up to a finite number."""
+    peak = float(np.abs(values).max(initial=0.0))
+    if peak > np.sqrt(1e307 / max(values.size, 1)):
+        raise ValueError(
+            f"{name} has values up to {peak:.3g}, whose squares overflow: divide it by a constant"
+        )
 
 
 def check_graph(graph: Any, n_nodes: int, name: str, what: str) -> None:
-    if not (hasattr(graph, "edges") and hasattr(graph, "n_nodes")):
+    if not all(hasattr(graph, attribute) for attribute in ("n_nodes", "edges", "weights")):
         raise ValueError(f"{name} must be a comanifold.Graph, got {type(graph).__name__}")
     if graph.n_nodes != n_nodes:
         raise ValueError(
@@ -94,14 +113,15 @@ def check_graph(graph: Any, n_nodes: int, name: str, what: str) -> None:
 
 
 def check_cost(cost: float, name: str) -> float:
-    if (
-        isinstance(cost, (bool, np.bool_))
-        or not isinstance(cost, numbers.Real)
-        or not np.isfinite(cost)
-        or cost < 0
-    ):
-        raise ValueError(f"{name} must be a finite number of at least 0, got {cost!r}")
-    return float(cost)
+    try:
+        if isinstance(cost, (bool, np.bool_)) or not isinstance(cost, numbers.Real):
+            raise TypeError
+        value = float(cost)
+    except (TypeError, ValueError, ArithmeticError):
+        value = np.nan
+    if not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number of at least 0, got {cost!r:.40}")
+    return value
 
 
 def check_n_neighbors(n_neighbors: int | tuple[int, int]) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from ._validation import (
     check_n_neighbors,
     check_stopping,
     listing,
+    masked_to_nan,
 )
 from .graphs import Graph
 from .penalties import Penalty, get_penalty
@@ -65,8 +66,9 @@ def co_cluster(
         "paper" is Algorithm 1 of the paper, a slow reference. The two minimise the same
         objective, and with a concave penalty may end in different local minima.
     init : array-like of shape (n_rows, n_columns), optional
-        Where to start. By default "fast" starts from a smoothed version of the data and
-        "paper" from the mean of the observed entries.
+        Where to start, clipped to the range of the data, which never raises f. By default
+        "fast" starts from a smoothed version of the data and "paper" from the mean of the
+        observed entries.
     max_iter : int, default=10000
         Limit on the number of iterations.
     tol : float, default=1e-6
@@ -231,7 +233,8 @@ class CoCluster(BiclusterMixin, BaseEstimator):
             graph is given.
         y : ignored
         """
-        X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan")
+        X = validate_data(self, masked_to_nan(X), ensure_all_finite="allow-nan")
+        X = check_matrix(X)
         for_rows, for_columns = check_n_neighbors(self.n_neighbors)
         self.row_graph_ = _given_or_nearest(self.row_graph, X, for_rows, "row")
         self.column_graph_ = _given_or_nearest(self.column_graph, X.T, for_columns, "column")

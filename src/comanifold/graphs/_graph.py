@@ -96,8 +96,11 @@ class Graph:
 
 
 def _check_edges(n_nodes, edges):
-    edges = np.asarray(edges)
-    if edges.size == 0 and edges.ndim <= 2:
+    try:
+        edges = np.asarray(edges)
+    except ValueError as error:
+        raise ValueError(f"edges must have shape (n_edges, 2): {error}") from error
+    if edges.shape in ((0,), (0, 2)):
         edges = np.empty((0, 2), dtype=np.intp)
     if edges.ndim != 2 or edges.shape[1] != 2:
         raise ValueError(f"edges must have shape (n_edges, 2), got {edges.shape}")

@@ -44,8 +44,11 @@ def masked_distances(X: ArrayLike) -> NDArray[np.float64]:
     X = check_matrix(X)
     distances = np.empty((X.shape[0], X.shape[0]))
     for start, stop, block in distance_blocks(X):
+        # The part above the diagonal, mirrored: the other half may differ by rounding errors.
+        block[:, start:stop] = np.triu(block[:, start:stop])
         distances[start:stop, start:] = block[:, start:]
         distances[start:, start:stop] = block[:, start:].T
+        distances[start:stop, start:stop] = block[:, start:stop] + block[:, start:stop].T
     return distances
 
 

@@ -24,7 +24,9 @@ class Certificate:
         origin that those vectors can carry every force in the problem, they are not computed
         and the residual is that of the fused problem.
     gap : float or None
-        For a linear penalty: (objective - lower_bound) / objective.
+        For a linear penalty: (objective - lower_bound) / objective. Where the objective all but
+        vanishes, below 1e-6 of what it is at the mean or of what differences of one standard
+        deviation along all edges cost, it is relative to that.
     lower_bound : float or None
         For a linear penalty: a bound below which no estimate has its objective, computed from
         the dual point.
@@ -39,6 +41,17 @@ class Certificate:
     lower_bound: float | None = None
     row_dual: Array | None = None
     column_dual: Array | None = None
+
+
+def relative_gap(problem: Problem, penalty: Penalty, value: float, bound: float) -> float:
+    """The gap that `Certificate` describes, for data in standard units."""
+    n_rows, n_columns = problem.counts.shape
+    unit = penalty.value(np.sqrt([n_columns, n_rows]))
+    roughness = unit[0] * problem.rows.weights.sum() + unit[1] * problem.columns.weights.sum()
+    at_mean = 0.5 * problem.counts.sum()
+    floor = 1e-6 * float(min(roughness, at_mean) if roughness > 0.0 else at_mean)
+    gap = value - bound
+    return 0.0 if gap <= 0.0 else gap / max(value, floor)
 
 
 def stationarity(problem: Problem, U: Array, penalty: Penalty, dual: Dual) -> float:

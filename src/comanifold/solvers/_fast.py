@@ -41,16 +41,16 @@ def minimise_fast(
             start = Iterate.start(problem, init)
         outcome = minimise_by_quadratics(start, penalty, **stop)
         if constant.objective(penalty) < outcome.history[-1]:
-            outcome = _continue(outcome, minimise_by_quadratics(constant, penalty, **stop))
+            outcome = _append(outcome, minimise_by_quadratics(constant, penalty, **stop))
         if holds_any_force(outcome.iterate, problem, penalty):
             return outcome
         U = outcome.iterate.estimate
-        return _continue(outcome, minimise_by_multipliers(problem, U, penalty, **stop))
+        return _append(outcome, minimise_by_multipliers(problem, U, penalty, **stop))
     U = _smoothed_data(problem, penalty) if init is None else init
     outcome = minimise_by_multipliers(problem, U, penalty, **stop)
     if constant.objective(penalty) < outcome.history[-1]:
         U = constant.estimate
-        outcome = _continue(outcome, minimise_by_multipliers(problem, U, penalty, **stop))
+        outcome = _append(outcome, minimise_by_multipliers(problem, U, penalty, **stop))
     return outcome
 
 
@@ -63,9 +63,8 @@ def _all_fused(problem: Problem) -> Iterate:
     return replace(fused, V=fused.problem.means.copy())
 
 
-def _continue(first: Outcome, second: Outcome) -> Outcome:
-    # Computed on other blocks, the same objective may differ by a rounding error.
-    history = first.history + [min(value, first.history[-1]) for value in second.history]
+def _append(first: Outcome, second: Outcome) -> Outcome:
+    history = first.history + second.history
     return replace(second, history=history, n_iter=first.n_iter + second.n_iter)
 
 
@@ -94,6 +93,8 @@ def provably_fused(problem: Problem, penalty: Penalty) -> tuple[NDArray[np.intp]
 
 
 def _is_steep(problem: Problem, penalty: Penalty) -> bool:
+    if penalty.is_linear:  # always with a dual point, for its certificate
+        return False
     slope = float(penalty.derivative(np.zeros(1))[0])
     lightest = min(
         problem.rows.weights.min(initial=np.inf), problem.columns.weights.min(initial=np.inf)
@@ -111,4 +112,4 @@ def _smoothed_data(problem: Problem, penalty: Penalty) -> Array:
     unit = penalty_at_one(penalty)
     weights = unit * problem.rows.weights, unit * problem.columns.weights
     lower_majoriser(problem, V, weights, max_steps=_START_STEPS, reduction=_START_REDUCTION)
-    return V
+    return problem.clip(V)

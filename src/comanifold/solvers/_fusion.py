@@ -30,7 +30,7 @@ class Iterate:
 
     @property
     def estimate(self) -> Array:
-        return self.V[self.row_labels][:, self.column_labels]
+        return self.V[np.ix_(self.row_labels, self.column_labels)]
 
     def objective(self, penalty: Penalty) -> float:
         return self.problem.objective(self.V, penalty)

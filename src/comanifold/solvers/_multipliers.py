@@ -16,7 +16,7 @@ however much fuses. An edge whose dual vector is shorter than its cap c_e is fus
 import numpy as np
 
 from ..penalties import Penalty
-from ._certificate import stationarity
+from ._certificate import relative_gap, stationarity
 from ._dual import Dual, tangent_objective
 from ._dual_kernels import advance_multipliers, shrink_factors
 from ._fusion import Iterate
@@ -26,6 +26,9 @@ from ._quadratic import lower_majoriser
 
 # Sweeps between two looks at the duality gap.
 _CHECK_EVERY = 5
+
+# Limit of the stiffness, in units of the weight of an observed entry, and of its inverse.
+_STIFFEST = 1e6
 
 # The majoriser is renewed once it is solved to this share of what solving it has gained.
 _SOLVED = 0.1
@@ -64,7 +67,7 @@ def minimise_by_multipliers(
                 best, objective = candidate, value
         history.append(objective)
         if penalty.is_linear:
-            if objective - bound <= tol * objective:
+            if relative_gap(problem, penalty, objective, bound) <= tol:
                 return Outcome(best, history, n_iter, dual)
         elif stationarity(problem, best.estimate, penalty, dual) <= tol:
             return Outcome(best, history, n_iter, dual)
@@ -120,11 +123,16 @@ class _Multipliers:
         self, V: Array, caps: tuple[Array, Array], norms: tuple[Array, Array], gap: float
     ) -> None:
         """Stiffen when the gap is mostly slack of the edges, soften when mostly residual."""
-        slack = caps[0] @ norms[0] + caps[1] @ norms[1] - np.vdot(self.dual.pull(self.problem), V)
-        if slack > 0.75 * gap:
-            self.stiffness *= 1.5
-        elif slack < 0.25 * gap:
-            self.stiffness /= 1.5
+        pulled = np.vdot(self.dual.pull(self.problem), V)
+        residual = gap - (caps[0] @ norms[0] + caps[1] @ norms[1] - pulled)
+        # The slack as if no cap were far above its dual vector: such an edge is fused anyway.
+        lengths = self.dual.lengths()
+        near = np.minimum(caps[0], 2.0 * lengths[0]), np.minimum(caps[1], 2.0 * lengths[1])
+        slack = near[0] @ norms[0] + near[1] @ norms[1] - pulled
+        if slack > 3.0 * residual:
+            self.stiffness = min(1.5 * self.stiffness, _STIFFEST)
+        elif residual > 3.0 * slack:
+            self.stiffness = max(self.stiffness / 1.5, 1.0 / _STIFFEST)
 
     def fused_candidate(self, V: Array) -> Iterate:
         """V with all that the multipliers hold together replaced by its mean."""

@@ -8,7 +8,7 @@ on its dual, to a certified duality gap.
 import numpy as np
 
 from ..penalties import Penalty
-from ._certificate import stationarity
+from ._certificate import relative_gap, stationarity
 from ._dual import Dual, tangent_objective
 from ._dual_kernels import ascend_dual
 from ._fusion import Iterate
@@ -20,10 +20,10 @@ _CHECK_EVERY = 10
 _MAX_STEPS = 20_000
 
 # A convex problem is solved to this relative duality gap, and to this share of what solving it
-# has gained; below the floor the gap is rounding error.
+# has gained; below the floor, per observed entry, the gap is rounding error.
 _GAP = 1e-6
 _SHARE = 0.1
-_FLOOR = 1e-13
+_FLOOR = 1e-14
 
 # What rounding may add to the objective, relatively.
 _ROUNDING = 1e-12
@@ -74,7 +74,8 @@ def minimise_paper(
             if n_rejected == _MAX_REJECTED:
                 return Outcome(best, history, n_iter, dual)
         if penalty.is_linear:
-            if history[-1] - dual.lower_bound(problem) <= tol * history[-1]:
+            bound = dual.lower_bound(problem)
+            if relative_gap(problem, penalty, history[-1], bound) <= tol:
                 return Outcome(best, history, n_iter, dual)
         elif stationarity(problem, best.estimate, penalty, dual) <= tol:
             return Outcome(best, history, n_iter, dual)
@@ -128,7 +129,9 @@ def _convex_bicluster(
             solution = _fuse(complete, U, dual, caps)
             value = tangent_objective(complete, solution.estimate, caps)
             gap = value - dual.lower_bound(complete)
-            if gap <= max(min(_GAP * value, _SHARE * (before - value)), _FLOOR * value):
+            if gap <= max(
+                min(_GAP * value, _SHARE * (before - value)), _FLOOR * problem.counts.sum()
+            ):
                 break
     # The same blocks, with the problem that has the mask.
     on_mask = Iterate.start(problem, solution.estimate)

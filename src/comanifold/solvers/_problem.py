@@ -102,6 +102,11 @@ class Problem:
             columns=_weighted_edges(column_graph, column_cost),
         )
 
+    def clip(self, V: Array) -> Array:
+        """V within the range of the data, which raises no term of the objective."""
+        observed = self.means[self.counts > 0]
+        return np.clip(V, observed.min(), observed.max())
+
     def norms(self, V: Array) -> tuple[Array, Array]:
         """The lengths of the row and of the column differences along the edges."""
         return (
@@ -164,7 +169,7 @@ class Problem:
         counts = collect(self.counts)
         sums = collect(self.counts * self.means)
         means = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
-        spread = self.counts * (self.means - means[row_labels][:, column_labels]) ** 2
+        spread = self.counts * (self.means - means[np.ix_(row_labels, column_labels)]) ** 2
         row_sizes = np.bincount(row_labels, self.row_sizes)
         column_sizes = np.bincount(column_labels, self.column_sizes)
         fused = Problem(

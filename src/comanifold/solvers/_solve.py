@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..graphs import Graph
 from ..penalties import Penalty
-from ._certificate import Certificate, stationarity
+from ._certificate import Certificate, relative_gap, stationarity
 from ._fast import minimise_fast
 from ._fusion import collapse
 from ._outcome import Outcome
@@ -55,24 +55,27 @@ def solve(
     mean, scale = _mean_and_scale(X)
     costs = {"row_cost": row_cost, "column_cost": column_cost}
     problem = Problem.build((X - mean) / scale, row_graph, column_graph, **costs)
-    standard = _InStandardUnits(penalty, scale)
-    outcome = SOLVERS[solver](
-        problem,
-        None if init is None else (init - mean) / scale,
-        standard,
-        max_iter=max_iter,
-        tol=tol,
-    )
-    outcome = _fuse_what_is_close(outcome, standard)
-
-    estimate = scale * outcome.iterate.estimate + mean
     in_units = Problem.build(X, row_graph, column_graph, **costs)
-    certificate = _certify(outcome, problem, standard, scale, row_graph, column_graph)
+    standard = _InStandardUnits(penalty, scale)
+    # Costs of any size are allowed; where they overflow, nothing but their being large matters.
+    with np.errstate(over="ignore"):
+        start = None if init is None else problem.clip((init - mean) / scale)
+        outcome = SOLVERS[solver](problem, start, standard, max_iter=max_iter, tol=tol)
+        outcome = _tidy(outcome, standard)
+        history = np.array(outcome.history) * scale * scale
+        if init is not None:
+            given = max(in_units.objective(init, penalty), history[0])  # but for rounding errors
+            history = np.concatenate([[given], history])
+        estimate = scale * outcome.iterate.estimate + mean
+        objective = in_units.objective(estimate, penalty)
+        certificate = _certify(
+            outcome, problem, standard, scale, objective, row_graph, column_graph
+        )
     return CoClustering(
         estimate=estimate,
         filled=np.where(np.isnan(X), estimate, X),
-        objective=in_units.objective(estimate, penalty),
-        objective_history=np.array(outcome.history) * scale * scale,
+        objective=objective,
+        objective_history=history,
         row_labels=_by_appearance(outcome.iterate.row_labels),
         column_labels=_by_appearance(outcome.iterate.column_labels),
         n_iter=outcome.n_iter,
@@ -81,9 +84,13 @@ def solve(
     )
 
 
-def _fuse_what_is_close(outcome: Outcome, penalty: Penalty) -> Outcome:
-    """Make equal what differs only because the solver stopped, if that does not raise f."""
+def _tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
+    """Clip to the range of the data, and make equal what differs only because the solver stopped.
+
+    Neither raises the objective.
+    """
     iterate = outcome.iterate
+    iterate = replace(iterate, V=iterate.problem.clip(iterate.V))
     norms = iterate.problem.norms(iterate.V)
     before = outcome.history[-1]
     iterate, objective = collapse(iterate, penalty, norms, before)
@@ -96,10 +103,6 @@ def _mean_and_scale(X: Array) -> tuple[float, float]:
     """Mean and standard deviation of the observed entries; 1 for the latter if they are equal."""
     observed = X[~np.isnan(X)]
     peak = float(np.abs(observed).max()) or 1.0
-    if not np.isfinite(X.size * peak * peak):
-        raise ValueError(
-            f"X has values up to {peak:.3g}, whose squares overflow: divide X by a constant"
-        )
     scaled = observed / peak
     mean, scale = peak * scaled.mean(), peak * scaled.std()
     # A standard deviation of equal values is rounding error.
@@ -118,6 +121,7 @@ def _certify(
     problem: Problem,
     penalty: Penalty,
     scale: float,
+    objective: float,
     row_graph: Graph,
     column_graph: Graph,
 ) -> Certificate:
@@ -125,15 +129,13 @@ def _certify(
     iterate, dual = outcome.iterate, outcome.dual
     if dual is None:
         return Certificate(stationarity=relative_gradient(iterate, penalty))
-    estimate = iterate.estimate
-    residual = stationarity(problem, estimate, penalty, dual)
+    residual = stationarity(problem, iterate.estimate, penalty, dual)
     if not penalty.is_linear:
         return Certificate(stationarity=residual)
     bound = dual.lower_bound(problem)
-    value = problem.objective(estimate, penalty)
     return Certificate(
         stationarity=residual,
-        gap=max(0.0, value - bound) / value if value > 0 else 0.0,
+        gap=relative_gap(problem, penalty, objective / scale / scale, bound),
         lower_bound=bound * scale * scale,
         row_dual=_on_all_edges(scale * dual.rows, row_graph),
         column_dual=_on_all_edges(scale * dual.columns, column_graph),
