@@ -6,6 +6,8 @@ term is minimised by one linear system, in which the mask stays: no filling-in. 
 conjugate gradients lower it, and with it the objective.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..penalties import Penalty
@@ -30,32 +32,37 @@ def minimise_by_quadratics(
     norms = iterate.problem.norms(iterate.V)
     objective = iterate.problem.objective(iterate.V, penalty, norms)
     history = [objective]
-    iterate, objective = collapse(iterate, penalty, norms, objective)
+    iterate, objective, norms = _collapse(iterate, penalty, norms, objective)
     merge_at = max(tol, _MERGE_AT)
     for n_iter in range(1, max_iter + 1):
         problem = iterate.problem
-        norms = problem.norms(iterate.V)
         V = iterate.V.copy()
         lower_majoriser(problem, V, problem.quadratic_weights(penalty, norms))
         norms = problem.norms(V)
         lowered = problem.objective(V, penalty, norms)
         if not lowered <= objective:  # nothing left to gain but rounding errors
             return Outcome(iterate, history, n_iter)
-        iterate = Iterate(problem, V, iterate.row_labels, iterate.column_labels)
-        iterate, objective = collapse(iterate, penalty, norms, lowered)
+        iterate = replace(iterate, V=V)
+        iterate, objective, norms = _collapse(iterate, penalty, norms, lowered)
         history.append(objective)
-        residual = relative_gradient(iterate, penalty)
+        residual = relative_gradient(iterate, penalty, norms)
         if residual <= merge_at:
-            norms = iterate.problem.norms(iterate.V)
             merged, objective = merge(iterate, penalty, norms, objective)
             if merged is iterate:
                 if residual <= tol:
                     return Outcome(iterate, history, n_iter)
                 merge_at = max(tol, 0.1 * merge_at)
             else:
-                iterate = merged
+                iterate, norms = merged, merged.problem.norms(merged.V)
                 history.append(objective)
     return Outcome(iterate, history, max_iter)
+
+
+def _collapse(
+    iterate: Iterate, penalty: Penalty, norms: tuple[Array, Array], objective: float
+) -> tuple[Iterate, float, tuple[Array, Array]]:
+    fused, objective = collapse(iterate, penalty, norms, objective)
+    return fused, objective, norms if fused is iterate else fused.problem.norms(fused.V)
 
 
 def lower_majoriser(
@@ -82,13 +89,15 @@ def lower_majoriser(
     )
 
 
-def relative_gradient(iterate: Iterate, penalty: Penalty) -> float:
+def relative_gradient(
+    iterate: Iterate, penalty: Penalty, norms: tuple[Array, Array] | None = None
+) -> float:
     """Norm of the gradient over the estimates constant on the blocks, relative to the data's.
 
     The data are centred and scaled to unit variance, so the norm of the gradient of the data
     term at the mean is the square root of the number of observed entries.
     """
     problem = iterate.problem
-    gradient = problem.gradient(iterate.V, penalty)
+    gradient = problem.gradient(iterate.V, penalty, norms)
     block_sizes = problem.row_sizes[:, None] * problem.column_sizes
     return float(np.sqrt((gradient**2 / block_sizes).sum() / problem.counts.sum()))
