@@ -1,6 +1,7 @@
 """Problems that the benchmarks share."""
 
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -44,3 +45,13 @@ def gaussian_graph(X, n_neighbors=5):
     graph = Graph.nearest_neighbors(X, n_neighbors)
     squares = masked_distances(X)[graph.edges[:, 0], graph.edges[:, 1]] ** 2
     return Graph(graph.n_nodes, graph.edges, np.exp(-squares / np.median(squares)))
+
+
+def timed(call, repeat=1):
+    """The result of a call, and the least time that it took."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        result = call()
+        times.append(time.perf_counter() - start)
+    return result, min(times)

@@ -10,23 +10,13 @@ method has to form at every step.
 """
 
 import argparse
-import time
 import warnings
 
 import numpy as np
-from _problems import gaussian_graph, lung500
+from _problems import gaussian_graph, lung500, timed
 
 from comanifold import co_cluster
 from comanifold.solvers._problem import Problem
-
-
-def timed(call, repeat):
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        result = call()
-        times.append(time.perf_counter() - start)
-    return result, min(times)
 
 
 def main():
@@ -59,7 +49,7 @@ def main():
             f"{fast_time / sweep:8.0f}"
         )
         if options.paper:
-            paper, paper_time = timed(lambda cost=cost: solve("paper", cost, options.tol), 1)
+            paper, paper_time = timed(lambda cost=cost: solve("paper", cost, options.tol))
             line += (
                 f" | paper: {paper.objective:12.4f} gap {paper.certificate.gap:.1e} "
                 f"{paper_time:6.1f}s, ratio {paper_time / fast_time:.0f}"

@@ -1,20 +1,19 @@
 """Faults that were found by trying to break the solvers."""
 
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from oracles.problems import path
+from sklearn.exceptions import ConvergenceWarning
 
 from comanifold import CoCluster, Graph, co_cluster, dual_bound, masked_distances, objective
-from comanifold.penalties import MCP, Snowflake
+from comanifold.penalties import MCP, Log, Penalty, Snowflake
 
 nan = np.nan
 X = np.arange(12.0).reshape(4, 3)
-
-
-def path(n_nodes, weights=None):
-    return Graph(n_nodes, np.stack([np.arange(n_nodes - 1), np.arange(1, n_nodes)], 1), weights)
 
 
 def complete(n_nodes, weights):
@@ -198,3 +197,92 @@ def test_a_stand_in_for_a_graph_needs_weights():
 
     with pytest.raises(ValueError, match=r"row_graph must be a comanifold\.Graph"):
         co_cluster(X, Thing(), path(3), row_cost=1, column_cost=1)
+
+
+def test_a_false_claim_of_linearity_is_refused():
+    class Fake(Log):
+        is_linear = True
+
+    with pytest.raises(ValueError, match="says is_linear, but"):
+        co_cluster(X, path(4), path(3), row_cost=1, column_cost=1, penalty=Fake())
+
+
+def test_a_linear_penalty_of_another_slope():
+    class Double(Penalty):
+        is_linear = True
+
+        def value(self, z):
+            return 2.0 * np.asarray(z)
+
+        def derivative(self, z):
+            return np.full(np.shape(z), 2.0)
+
+    graphs = path(4), path(3)
+    costs = {"row_cost": 0.3, "column_cost": 0.2}
+    result = co_cluster(X, *graphs, **costs, penalty=Double())
+    c = result.certificate
+    bound = dual_bound(X, c.row_dual, c.column_dual, *graphs, **costs, penalty=Double())
+    assert bound == pytest.approx(c.lower_bound)
+    twice = co_cluster(X, *graphs, row_cost=0.6, column_cost=0.4, penalty="linear")
+    assert result.objective == pytest.approx(twice.objective, rel=1e-6)
+    with pytest.raises(ValueError, match="needs a linear penalty"):
+        dual_bound(X, c.row_dual, c.column_dual, *graphs, **costs, penalty="log")
+
+
+def test_a_penalty_need_not_inherit():
+    class Duck:
+        def value(self, z):
+            return np.log1p(np.asarray(z))
+
+        def derivative(self, z):
+            return 1.0 / (1.0 + np.asarray(z))
+
+    problem = X, path(4), path(3)
+    result = co_cluster(*problem, row_cost=1, column_cost=1, penalty=Duck())
+    expected = co_cluster(*problem, row_cost=1, column_cost=1, penalty="log")
+    np.testing.assert_array_equal(result.estimate, expected.estimate)
+
+
+@pytest.mark.parametrize("penalty", ["linear", "log", "mcp", Snowflake(0.01), "snowflake"])
+def test_max_iter_is_a_limit(penalty):
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(8, 6))
+    for cost in (0.5, 5.0):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            result = co_cluster(
+                Y, path(8), path(6), row_cost=cost, column_cost=cost, penalty=penalty, max_iter=7
+            )
+        assert result.n_iter <= 7
+
+
+@pytest.mark.parametrize("penalty", ["linear", "log", "mcp"])
+def test_the_history_ends_with_the_objective_where_the_estimate_was_clipped(penalty):
+    rng = np.random.default_rng(1)
+    Y = rng.normal(size=(7, 6))
+    Y[rng.random(Y.shape) < 0.6] = nan
+    heavy = [path(n, 10.0 ** rng.uniform(-9, 9, n - 1)) for n in Y.shape]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = co_cluster(Y, *heavy, row_cost=0.1, column_cost=0.1, penalty=penalty, max_iter=5)
+    assert result.objective_history[-1] == pytest.approx(result.objective, rel=1e-9)
+
+
+def test_objective_refuses_costs_that_overflow():
+    heavy = path(4, np.full(3, 1e300))
+    with pytest.raises(ValueError, match="row_cost times the largest weight"):
+        objective(X, X, heavy, path(3), row_cost=1e300, column_cost=1.0)
+
+
+def test_a_certificate_prints_its_numbers_and_not_its_arrays():
+    result = co_cluster(X, path(4), path(3), row_cost=1, column_cost=1, penalty="linear")
+    assert len(repr(result.certificate)) < 120
+    assert result.certificate == result.certificate
+
+
+@pytest.mark.parametrize("make", [Snowflake, Log])
+def test_slopes_that_overflow_are_refused(make):
+    with pytest.raises(ValueError, match="at least 1e-300"):
+        make(1e-310)
+    with pytest.raises(ValueError, match="must be a positive number"):
+        make(None)

@@ -1,10 +1,21 @@
 """Co-manifold learning with missing data."""
 
-from .co_clustering import CoCluster, co_cluster
-from .graphs import Graph, masked_distances
-from .solvers import Certificate, CoClustering, dual_bound, objective
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0.dev0"
+
+# Where each public name lives. Imported when first used, so that `import comanifold` is quick.
+_HOMES = {
+    "Certificate": "solvers",
+    "CoCluster": "co_clustering",
+    "CoClustering": "solvers",
+    "Graph": "graphs",
+    "co_cluster": "co_clustering",
+    "dual_bound": "solvers",
+    "masked_distances": "graphs",
+    "objective": "solvers",
+}
 
 __all__ = [
     "Certificate",
@@ -15,4 +26,23 @@ __all__ = [
     "dual_bound",
     "masked_distances",
     "objective",
+    "penalties",
 ]
+
+if TYPE_CHECKING:
+    from . import penalties
+    from .co_clustering import CoCluster, co_cluster
+    from .graphs import Graph, masked_distances
+    from .solvers import Certificate, CoClustering, dual_bound, objective
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    if name == "penalties":
+        return import_module(".penalties", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -103,16 +103,33 @@ def _refuse_large(values: NDArray[np.float64], name: str) -> None:
         )
 
 
-def check_graph(graph: Any, n_nodes: int, name: str, what: str) -> None:
+def check_problem(
+    shape: tuple[int, int], row_graph: Any, column_graph: Any, row_cost: float, column_cost: float
+) -> dict[str, float]:
+    """Refuse graphs and costs that do not fit; the costs as floats, by name."""
+    costs = {}
+    for mode, n_nodes, graph, cost in (
+        ("row", shape[0], row_graph, row_cost),
+        ("column", shape[1], column_graph, column_cost),
+    ):
+        _check_graph(graph, n_nodes, mode)
+        costs[f"{mode}_cost"] = _check_cost(cost, f"{mode}_cost")
+        heaviest = float(graph.weights.max(initial=0.0))
+        if not np.isfinite(costs[f"{mode}_cost"] * heaviest):
+            raise ValueError(f"{mode}_cost times the largest weight of {mode}_graph overflows")
+    return costs
+
+
+def _check_graph(graph: Any, n_nodes: int, mode: str) -> None:
     if not all(hasattr(graph, attribute) for attribute in ("n_nodes", "edges", "weights")):
-        raise ValueError(f"{name} must be a comanifold.Graph, got {type(graph).__name__}")
+        raise ValueError(f"{mode}_graph must be a comanifold.Graph, got {type(graph).__name__}")
     if graph.n_nodes != n_nodes:
         raise ValueError(
-            f"{name} has {graph.n_nodes} nodes, but X has {n_nodes} {what}: they must agree"
+            f"{mode}_graph has {graph.n_nodes} nodes, but X has {n_nodes} {mode}s: they must agree"
         )
 
 
-def check_cost(cost: float, name: str) -> float:
+def _check_cost(cost: float, name: str) -> float:
     try:
         if isinstance(cost, (bool, np.bool_)) or not isinstance(cost, numbers.Real):
             raise TypeError

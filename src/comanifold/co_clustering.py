@@ -10,11 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from ._validation import (
-    check_cost,
     check_estimate,
-    check_graph,
     check_matrix,
     check_n_neighbors,
+    check_problem,
     check_stopping,
     listing,
     masked_to_nan,
@@ -58,8 +57,9 @@ def co_cluster(
         Which rows and which columns are drawn together. A graph of several components is
         allowed: what is not connected never fuses.
     row_cost, column_cost : float
-        :math:`\gamma_r` and :math:`\gamma_c`, at least 0. At cost 0 a mode is not smoothed; an
-        entry that then depends on no observed one is set to the mean of the observed entries.
+        :math:`\gamma_r` and :math:`\gamma_c`, at least 0. At cost 0 a mode is not smoothed. An
+        entry that then depends on no observed one is arbitrary: without `init` it is the mean
+        of the observed entries.
     penalty : {"snowflake", "linear", "log", "mcp"} or Penalty, default="snowflake"
         :math:`\Omega`. "linear" gives convex biclustering.
     solver : {"fast", "paper"}, default="fast"
@@ -68,7 +68,8 @@ def co_cluster(
     init : array-like of shape (n_rows, n_columns), optional
         Where to start, clipped to the range of the data, which never raises f. By default
         "fast" starts from a smoothed version of the data and "paper" from the mean of the
-        observed entries.
+        observed entries. Rows or columns that are equal in `init` stay equal under a penalty
+        as steep at the origin as the snowflake: a constant `init` is a stationary point.
     max_iter : int, default=10000
         Limit on the number of iterations.
     tol : float, default=1e-6
@@ -97,25 +98,15 @@ def co_cluster(
     array([1. , 1.1, 4.9])
     """
     X = check_matrix(X)
-    check_graph(row_graph, X.shape[0], "row_graph", "rows")
-    check_graph(column_graph, X.shape[1], "column_graph", "columns")
+    costs = check_problem(X.shape, row_graph, column_graph, row_cost, column_cost)
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(f"solver must be one of {sorted(SOLVERS)}, got {solver!r}")
     max_iter, tol = check_stopping(max_iter, tol)
-    row_cost = check_cost(row_cost, "row_cost")
-    column_cost = check_cost(column_cost, "column_cost")
-    for name, cost, graph in (
-        ("row", row_cost, row_graph),
-        ("column", column_cost, column_graph),
-    ):
-        if not np.isfinite(cost * float(graph.weights.max(initial=0.0))):
-            raise ValueError(f"{name}_cost times the largest weight of {name}_graph overflows")
     result = solve(
         X,
         row_graph,
         column_graph,
-        row_cost=row_cost,
-        column_cost=column_cost,
+        **costs,
         penalty=get_penalty(penalty),
         solver=solver,
         init=None if init is None else check_estimate(init, X.shape, "init"),
@@ -125,7 +116,7 @@ def co_cluster(
     if result.status != "converged":
         warnings.warn(
             f"co_cluster stopped with status {result.status!r} after {result.n_iter} iterations, "
-            f"before reaching tol={tol:g}: {result.certificate!r}. Raise max_iter or tol",
+            f"before reaching tol={tol:g}: {result.certificate}. Raise max_iter or tol",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -262,11 +253,13 @@ class CoCluster(BiclusterMixin, BaseEstimator):
     # Computed when asked for: with nothing fused there is a bicluster for every entry.
     @property
     def rows_(self) -> NDArray[np.bool_]:
+        """Which rows belong to each bicluster, of shape (n_biclusters, n_rows)."""
         n_column_clusters = self.column_labels_.max() + 1
         return np.repeat(_indicators(self.row_labels_), n_column_clusters, axis=0)
 
     @property
     def columns_(self) -> NDArray[np.bool_]:
+        """Which columns belong to each bicluster, of shape (n_biclusters, n_columns)."""
         n_row_clusters = self.row_labels_.max() + 1
         return np.tile(_indicators(self.column_labels_), (n_row_clusters, 1))
 

@@ -43,6 +43,18 @@ class RandomProblem:
         )
 
 
+def path(n_nodes, weights=None):
+    """A graph that joins each node to the next."""
+    edges = np.stack([np.arange(n_nodes - 1), np.arange(1, n_nodes)], axis=1)
+    return Graph(n_nodes, edges, weights)
+
+
+def standardised(p):
+    """The problem with data of mean zero and variance one."""
+    X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
+    return RandomProblem(X, p.row_graph, p.column_graph, p.row_cost, p.column_cost)
+
+
 def permuted_graph(graph, order):
     new_place = np.argsort(order)
     return Graph(graph.n_nodes, new_place[graph.edges], graph.weights)

@@ -44,3 +44,34 @@ def incidence(n_nodes, pairs):
         D[e, i] += 1.0
         D[e, j] -= 1.0
     return D
+
+
+def directional_derivative(X, U, V, row_graph, column_graph, row_cost, column_cost, penalty):
+    """The derivative of the objective at U in the direction V, as the paper's appendix B has it."""
+    observed = ~np.isnan(X)
+    total = ((U - X) * V)[observed].sum()
+    for cost, graph, estimate, direction in (
+        (row_cost, row_graph, U, V),
+        (column_cost, column_graph, U.T, V.T),
+    ):
+        for (i, j), weight in zip(graph.edges, graph.weights, strict=True):
+            apart, move = estimate[i] - estimate[j], direction[i] - direction[j]
+            length = np.linalg.norm(apart)
+            slope = cost * weight * float(penalty.derivative(length))
+            total += slope * (apart @ move / length if length > 0 else np.linalg.norm(move))
+    return total
+
+
+def merge_change(problem, V, penalty, pair):
+    """The change of the objective when two rows are fused at their mean, columns left out."""
+    i, j = pair
+    sizes = problem.row_sizes
+    merged = V.copy()
+    merged[[i, j]] = (sizes[i] * V[i] + sizes[j] * V[j]) / (sizes[i] + sizes[j])
+
+    def part(W):
+        lengths = problem.norms(W)[0]
+        data = 0.5 * (problem.counts * (W - problem.means) ** 2).sum()
+        return data + problem.rows.weights @ penalty.value(lengths)
+
+    return part(merged) - part(V)

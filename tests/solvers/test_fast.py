@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
-from oracles.problems import random_problem
+from oracles.problems import path, random_problem, standardised
 
 from comanifold.penalties import Linear, Log, Snowflake
-from comanifold.solvers import _fast
-from comanifold.solvers._certificate import stationarity
+from comanifold.solvers import _fast, _quadratic
+from comanifold.solvers._certificate import relative_gap, stationarity
+from comanifold.solvers._fusion import Iterate
 from comanifold.solvers._problem import Problem
 
 
 def standard(seed, **kwargs):
-    p = random_problem(seed, **kwargs)
-    X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
-    return Problem.build(X, *p.args[1:], **p.costs)
+    p = standardised(random_problem(seed, **kwargs))
+    return Problem.build(*p.args, **p.costs)
 
 
 def test_which_penalties_are_steep():
@@ -41,3 +41,39 @@ def test_the_start_is_within_the_range_of_the_data_and_not_constant():
     U = _fast._smoothed_data(problem, Snowflake())
     observed = problem.means[problem.counts > 0]
     assert observed.min() <= U.min() < U.max() <= observed.max()
+
+
+def test_merging_leaves_fewer_clusters_and_a_lower_objective(monkeypatch):
+    lower = 0
+    for seed in range(30):
+        problem = standard(seed, sizes=(8, 16), log_costs=(-1.0, 0.5))
+        stop = {"max_iter": 1000, "tol": 1e-6}
+        merged = _fast.minimise_fast(problem, None, Snowflake(), **stop)
+        with monkeypatch.context() as patch:
+            patch.setattr(_quadratic, "merge", lambda iterate, *_: (iterate, _[-1]))
+            plain = _fast.minimise_fast(problem, None, Snowflake(), **stop)
+        assert merged.history[-1] <= plain.history[-1] * 1.05
+        lower += merged.history[-1] < plain.history[-1] * (1 - 1e-6)
+    assert lower >= 5
+
+
+def test_an_estimate_above_the_constant_one_is_given_up():
+    # Two pairs of rows far apart: fused within but not between, at a cost that makes the
+    # constant estimate the lower one.
+    X = np.repeat([[-1.0], [-1.0], [1.0], [1.0]], 6, axis=1)
+    problem = Problem.build(X, path(4), path(6), row_cost=20.0, column_cost=0.01)
+    apart = _quadratic.minimise_by_quadratics(
+        Iterate.start(problem, X.copy()), Snowflake(), max_iter=100, tol=1e-6
+    )
+    outcome = _fast.minimise_fast(problem, X.copy(), Snowflake(), max_iter=100, tol=1e-6)
+    constant = 0.5 * (X**2).sum()
+    assert apart.history[0] > constant
+    assert outcome.history[-1] <= constant
+
+
+def test_the_gap_is_relative_to_the_objective_unless_that_vanishes():
+    problem = standard(0)
+    assert relative_gap(problem, Linear(), 2.0, 1.5) == pytest.approx(0.25)
+    assert relative_gap(problem, Linear(), 1e-3, 0.5e-3) == pytest.approx(0.5)
+    assert relative_gap(problem, Linear(), 1e-30, 0.0) < 1e-20
+    assert np.isnan(relative_gap(problem, Linear(), 1.0, np.nan))

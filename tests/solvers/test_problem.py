@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import slow
-from oracles.problems import PENALTIES, problems, random_problem
+from oracles.problems import PENALTIES, path, problems, random_problem
 
 from comanifold import objective
 from comanifold.penalties import Snowflake
-from comanifold.solvers._fusion import Iterate, collapse, merge
+from comanifold.solvers._fusion import Iterate, _merge_bounds, collapse, merge
 from comanifold.solvers._problem import Problem
 
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
@@ -100,17 +100,25 @@ def test_fusions_never_raise_the_objective(penalty, p, seed):
         assert recomputed <= value * (1 + 1e-9)
 
 
+@each_penalty
+@given(p=problems(), seed=st.integers(0, 99))
+def test_merge_bounds_against_a_loop(penalty, p, seed):
+    row_labels, column_labels, V = fused_estimate(p, seed, 6, 4)
+    problem, _ = Problem.build(*p.args, **p.costs).contract(
+        V[np.ix_(row_labels, column_labels)], row_labels, column_labels
+    )
+    bounds = _merge_bounds(
+        V, problem.counts, problem.means, problem.row_sizes, problem.column_sizes,
+        problem.rows, penalty, problem.norms(V)[0],
+    )  # fmt: skip
+    for pair, bound in zip(problem.rows.pairs, bounds, strict=True):
+        assert bound == pytest.approx(slow.merge_change(problem, V, penalty, pair), abs=1e-9)
+
+
 def test_merge_finds_the_fusion_that_pays():
     # Two equal rows held apart by a bad start, a third one far away.
-    p = random_problem(0, missing=(0.0, 1e-9))
     X = np.zeros((3, 4)) + np.array([[0.0], [0.0], [9.0]])
-    problem = Problem.build(
-        X,
-        type(p.row_graph)(3, [[0, 1], [1, 2]]),
-        type(p.row_graph)(4, []),
-        row_cost=1.0,
-        column_cost=0.0,
-    )
+    problem = Problem.build(X, path(3), path(4), row_cost=1.0, column_cost=0.0)
     U = X + np.array([[0.1], [-0.1], [0.0]])
     start = Iterate.start(problem, U)
     merged, _ = merge(start, Snowflake(), problem.norms(U), start.objective(Snowflake()))

@@ -76,14 +76,17 @@ class Graph:
 
     @property
     def n_edges(self) -> int:
+        """Number of edges."""
         return len(self.edges)
 
     @cached_property
     def n_components(self) -> int:
+        """Number of connected components."""
         return int(self.component_labels.max()) + 1
 
     @property
     def is_connected(self) -> bool:
+        """Whether there is one connected component."""
         return self.n_components == 1
 
     @cached_property

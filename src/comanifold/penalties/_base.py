@@ -110,6 +110,11 @@ def check_penalty(penalty: Penalty) -> None:
         "breaks Assumption 2.2 (i), concave: its derivative grows to",
         probes=_PROBES[1:],
     )
+    if getattr(penalty, "is_linear", False) and np.ptp(slope) > rounding * slope[0]:
+        raise ValueError(
+            f"penalty {name} says is_linear, but its derivative is not constant: it goes from "
+            f"{slope[0]:g} at z = 0 to {slope[-1]:g}"
+        )
     # Concavity places each difference between the slopes at its two ends; this is also what
     # catches a derivative with a wrong sign or factor.
     step = np.diff(_PROBES)

@@ -1,5 +1,7 @@
 """The penalties: how the cost of keeping two rows or columns apart grows with their distance."""
 
+import numbers
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -7,8 +9,9 @@ from ._base import Penalty
 
 
 def _positive(name: str, value: float) -> float:
-    if not (np.isreal(value) and np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
+    # Below 1e-300 the slope at the origin, about 1 / value, is no longer finite.
+    if not (isinstance(value, numbers.Real) and np.isfinite(value) and value >= 1e-300):
+        raise ValueError(f"{name} must be a positive number, at least 1e-300, got {value!r}")
     return float(value)
 
 

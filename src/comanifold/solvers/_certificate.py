@@ -10,7 +10,7 @@ from ._fusion import Iterate
 from ._problem import Array, Problem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """What is known about the distance of an estimate from a solution.
 
@@ -33,7 +33,8 @@ class Certificate:
     row_dual, column_dual : ndarray or None
         For a linear penalty: the dual point. One vector for each edge of the row graph, of
         shape (n_row_edges, n_columns), and of the column graph, (n_column_edges, n_rows),
-        none longer than cost x weight. `comanifold.dual_bound` computes the bound from them.
+        none longer than cost x weight x slope. `comanifold.dual_bound` computes the bound from
+        them.
     """
 
     stationarity: float
@@ -41,6 +42,12 @@ class Certificate:
     lower_bound: float | None = None
     row_dual: Array | None = None
     column_dual: Array | None = None
+
+    def __repr__(self) -> str:
+        gap = (
+            "" if self.gap is None else f", gap={self.gap:.3g}, lower_bound={self.lower_bound:.9g}"
+        )
+        return f"Certificate(stationarity={self.stationarity:.3g}{gap})"
 
 
 def relative_gap(problem: Problem, penalty: Penalty, value: float, bound: float) -> float:

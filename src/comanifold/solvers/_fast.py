@@ -30,7 +30,6 @@ def minimise_fast(
     A concave penalty can leave a descent in a local minimum above the estimate with all that
     is connected fused: then it starts from there.
     """
-    stop = {"max_iter": max_iter, "tol": tol}
     constant = _all_fused(problem)
     if _is_steep(problem, penalty):
         if init is None:
@@ -39,19 +38,24 @@ def minimise_fast(
             start = replace(start, V=_smoothed_data(start.problem, penalty))
         else:
             start = Iterate.start(problem, init)
-        outcome = minimise_by_quadratics(start, penalty, **stop)
-        if constant.objective(penalty) < outcome.history[-1]:
-            outcome = _append(outcome, minimise_by_quadratics(constant, penalty, **stop))
-        if holds_any_force(outcome.iterate, problem, penalty):
+        outcome = minimise_by_quadratics(start, penalty, max_iter=max_iter, tol=tol)
+        left = max_iter - outcome.n_iter
+        if constant.objective(penalty) < outcome.history[-1] and left > 0:
+            more = minimise_by_quadratics(constant, penalty, max_iter=left, tol=tol)
+            outcome = _append(outcome, more)
+        left = max_iter - outcome.n_iter
+        if holds_any_force(outcome.iterate, problem, penalty) or left <= 0:
             return outcome
         U = outcome.iterate.estimate
-        return _append(outcome, minimise_by_multipliers(problem, U, penalty, **stop))
-    U = _smoothed_data(problem, penalty) if init is None else init
-    outcome = minimise_by_multipliers(problem, U, penalty, **stop)
-    if constant.objective(penalty) < outcome.history[-1]:
+    else:
+        U = _smoothed_data(problem, penalty) if init is None else init
+        outcome = minimise_by_multipliers(problem, U, penalty, max_iter=max_iter, tol=tol)
+        left = max_iter - outcome.n_iter
+        if not constant.objective(penalty) < outcome.history[-1] or left <= 0:
+            return outcome
         U = constant.estimate
-        outcome = _append(outcome, minimise_by_multipliers(problem, U, penalty, **stop))
-    return outcome
+    more = minimise_by_multipliers(problem, U, penalty, max_iter=left, tol=tol)
+    return _append(outcome, more)
 
 
 def _all_fused(problem: Problem) -> Iterate:

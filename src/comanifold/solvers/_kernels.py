@@ -132,7 +132,7 @@ def conjugate_gradients(
 
     The system is  counts * V + Lr(row_w) V diag(column_sizes) + diag(row_sizes) V Lc(column_w)
     = rhs. Every step lowers the majoriser. Stops once the preconditioned residual has
-    fallen by the factor `reduction`, and returns the number of steps.
+    fallen by the factor `reduction`.
     """
     m, n = V.shape
     row_degree, column_degree = _degrees(rows, row_w), _degrees(columns, column_w)
@@ -153,9 +153,9 @@ def conjugate_gradients(
             rz += r * P[a, b]
     target = rz * reduction * reduction
 
-    for step in range(max_steps):
+    for _ in range(max_steps):
         if not rz > target:
-            return step
+            return
         _apply_edges(P, rows, columns, row_w, column_w, AP, PL, Vt, LVt)
         curvature = 0.0
         for a in range(m):
@@ -165,7 +165,7 @@ def conjugate_gradients(
                 ap[b] = x
                 curvature += p[b] * x
         if not curvature > 0.0:
-            return step
+            return
         alpha = rz / curvature
         rz_new = 0.0
         for a in range(m):
@@ -181,7 +181,6 @@ def conjugate_gradients(
             p, r, inv = P[a], R[a], inverse[a]
             for b in range(n):
                 p[b] = r[b] * inv[b] + beta * p[b]
-    return max_steps
 
 
 @kernel

@@ -1,9 +1,9 @@
 """The objective, and the lower bound that a dual point gives, in the units of the data."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .._validation import check_cost, check_estimate, check_graph, check_matrix
+from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
 from ..penalties import Penalty, get_penalty
 from ._dual import Dual
@@ -52,7 +52,8 @@ def objective(
     1.5
     """
     X = check_matrix(X)
-    problem = _problem(X, row_graph, column_graph, row_cost, column_cost)
+    costs = check_problem(X.shape, row_graph, column_graph, row_cost, column_cost)
+    problem = Problem.build(X, row_graph, column_graph, **costs)
     return problem.objective(check_estimate(U, X.shape, "U"), get_penalty(penalty))
 
 
@@ -65,6 +66,7 @@ def dual_bound(
     *,
     row_cost: float,
     column_cost: float,
+    penalty: str | Penalty = "linear",
 ) -> float:
     r"""A number that the objective with a linear penalty does not fall below.
 
@@ -83,40 +85,23 @@ def dual_bound(
         As in `objective`.
     row_dual : array-like of shape (n_row_edges, n_columns)
     column_dual : array-like of shape (n_column_edges, n_rows)
+    penalty : "linear" or Penalty, default="linear"
+        A linear one; if its slope is not one, the vectors may be that much longer.
 
     Returns
     -------
     bound : float
     """
     X = check_matrix(X)
-    problem = _problem(X, row_graph, column_graph, row_cost, column_cost)
-    dual = Dual(
-        check_estimate(row_dual, (row_graph.n_edges, X.shape[1]), "row_dual")[: len(problem.rows)],
-        check_estimate(column_dual, (column_graph.n_edges, X.shape[0]), "column_dual")[
-            : len(problem.columns)
-        ],
-    )
+    costs = check_problem(X.shape, row_graph, column_graph, row_cost, column_cost)
+    penalty = get_penalty(penalty)
+    if not getattr(penalty, "is_linear", False):
+        raise ValueError(f"dual_bound needs a linear penalty, got {penalty!r}")
     # Shifting the data shifts no difference: centred values cancel least.
-    centred = Problem.build(
-        X - np.nanmean(X), row_graph, column_graph, row_cost=row_cost, column_cost=column_cost
-    )
-    caps = centred.rows.weights, centred.columns.weights
-    return dual.project(caps).lower_bound(centred)
-
-
-def _problem(
-    X: NDArray[np.float64],
-    row_graph: Graph,
-    column_graph: Graph,
-    row_cost: float,
-    column_cost: float,
-) -> Problem:
-    check_graph(row_graph, X.shape[0], "row_graph", "rows")
-    check_graph(column_graph, X.shape[1], "column_graph", "columns")
-    return Problem.build(
-        X,
-        row_graph,
-        column_graph,
-        row_cost=check_cost(row_cost, "row_cost"),
-        column_cost=check_cost(column_cost, "column_cost"),
-    )
+    problem = Problem.build(X - np.nanmean(X), row_graph, column_graph, **costs)
+    row_dual = check_estimate(row_dual, (row_graph.n_edges, X.shape[1]), "row_dual")
+    column_dual = check_estimate(column_dual, (column_graph.n_edges, X.shape[0]), "column_dual")
+    # At no cost a mode has no edges.
+    dual = Dual(row_dual[: len(problem.rows)], column_dual[: len(problem.columns)])
+    no_lengths = np.zeros(len(problem.rows)), np.zeros(len(problem.columns))
+    return dual.project(problem.slopes(penalty, no_lengths)).lower_bound(problem)

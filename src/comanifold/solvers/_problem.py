@@ -103,7 +103,7 @@ class Problem:
         )
 
     def clip(self, V: Array) -> Array:
-        """V within the range of the data, which raises no term of the objective."""
+        """V within the range of the means of the blocks, which raises no term of the objective."""
         observed = self.means[self.counts > 0]
         return np.clip(V, observed.min(), observed.max())
 

@@ -22,7 +22,10 @@ class CoClustering:
     objective : float
         f(U), as `comanifold.objective` computes it from `estimate`.
     objective_history : ndarray
-        f at the starting point and from then on; it never rises.
+        f at the starting point and from then on; it never rises. Without `init` the starting
+        point of "fast" is a smoothed version of the data, and that of "paper" the solution of
+        its first convex problem. Iterations that are no descent by themselves show the best
+        estimate so far.
     row_labels, column_labels : ndarray of int
         Clusters, numbered in the order in which they first appear.
     n_row_clusters, n_column_clusters : int

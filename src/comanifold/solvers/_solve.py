@@ -25,7 +25,7 @@ class _InStandardUnits(Penalty):
     def __init__(self, penalty: Penalty, scale: float):
         self.penalty = penalty
         self.scale = scale
-        self.is_linear = penalty.is_linear
+        self.is_linear = getattr(penalty, "is_linear", False)
 
     def value(self, z: ArrayLike) -> Array:
         return self.penalty.value(self.scale * np.asarray(z)) / self.scale / self.scale
@@ -92,11 +92,12 @@ def _tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
     iterate = outcome.iterate
     iterate = replace(iterate, V=iterate.problem.clip(iterate.V))
     norms = iterate.problem.norms(iterate.V)
-    before = outcome.history[-1]
-    iterate, objective = collapse(iterate, penalty, norms, before)
-    if objective < before:
-        return replace(outcome, iterate=iterate, history=[*outcome.history, objective])
-    return replace(outcome, iterate=iterate)
+    objective = iterate.problem.objective(iterate.V, penalty, norms)
+    iterate, objective = collapse(iterate, penalty, norms, objective)
+    history = outcome.history
+    if objective < history[-1]:
+        history = [*history, objective]
+    return replace(outcome, iterate=iterate, history=history)
 
 
 def _mean_and_scale(X: Array) -> tuple[float, float]:

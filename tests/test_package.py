@@ -1,0 +1,53 @@
+"""The package as a newcomer meets it."""
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import comanifold
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_public_name_is_there():
+    for name in comanifold.__all__:
+        assert getattr(comanifold, name) is not None
+    assert set(comanifold.__all__) <= set(dir(comanifold))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        comanifold.nothing  # noqa: B018
+
+
+def test_importing_loads_nothing_heavy():
+    code = (
+        "import sys, comanifold; "
+        "print([m for m in ('numba', 'scipy', 'sklearn', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_solving_loads_no_plotting():
+    code = "import sys; from comanifold import CoCluster; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_the_python_of_the_readme_runs():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = text.split("```python\n")[1:]
+    assert blocks
+    for block in blocks:
+        exec(compile(block.split("```")[0], "README.md", "exec"), {})
+
+
+def test_the_demo_runs_and_leaves_its_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "co_cluster.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    for name in ("co_clustering.png", "filled.csv"):
+        path = Path("results") / "demo" / name
+        assert str(path) in printed
+        assert path.stat().st_size > 10_000
