@@ -66,6 +66,30 @@ def test_component_labels(rng, edges):
     np.testing.assert_array_equal(labels, expected)
 
 
+def test_adjacency_lists(edges):
+    start, neighbor, edge = kernels.adjacency_lists(edges.n_nodes, edges.pairs)
+    assert start[0] == 0
+    assert start[-1] == 2 * len(edges)
+    for i in range(edges.n_nodes):
+        found = set(
+            zip(neighbor[start[i] : start[i + 1]], edge[start[i] : start[i + 1]], strict=True)
+        )
+        expected = {(b if a == i else a, e) for e, (a, b) in enumerate(edges.pairs) if i in (a, b)}
+        assert found == expected
+
+
+def test_contract_edges(rng, edges):
+    labels = rng.integers(4, size=edges.n_nodes)
+    expected = {}
+    for (i, j), weight in zip(labels[edges.pairs], edges.weights, strict=True):
+        if i != j:
+            pair = min(i, j), max(i, j)
+            expected[pair] = expected.get(pair, 0.0) + weight
+    pairs, weights = kernels.contract_edges(edges.pairs, edges.weights, labels, 4)
+    assert [tuple(pair) for pair in pairs] == sorted(expected)
+    np.testing.assert_allclose(weights, [expected[pair] for pair in sorted(expected)])
+
+
 def test_block_sums(rng):
     A = rng.normal(size=(7, 9))
     row_labels, column_labels = rng.integers(3, size=7), rng.integers(4, size=9)

@@ -36,6 +36,10 @@ class Iterate:
         return self.problem.objective(self.V, penalty)
 
     def fuse(self, row_labels: NDArray[np.intp], column_labels: NDArray[np.intp]) -> "Iterate":
+        """The clusters of each label as one; clusters are labelled in their order."""
+        n_clusters = int(row_labels.max()) + 1, int(column_labels.max()) + 1
+        if n_clusters == self.V.shape:
+            return self
         problem, V = self.problem.contract(self.V, row_labels, column_labels)
         return Iterate(problem, V, row_labels[self.row_labels], column_labels[self.column_labels])
 

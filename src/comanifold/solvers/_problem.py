@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from ..graphs import Graph
 from ..penalties import Penalty
-from ._kernels import block_sums, component_labels, edge_norms, laplacian
+from ._kernels import (
+    adjacency_lists,
+    block_sums,
+    component_labels,
+    contract_edges,
+    edge_norms,
+    laplacian,
+)
 
 Array = NDArray[np.float64]
 
@@ -37,14 +44,9 @@ class Edges:
 
     @classmethod
     def build(cls, n_nodes: int, pairs: NDArray[np.intp], weights: Array) -> "Edges":
-        ends = np.concatenate([pairs[:, 0], pairs[:, 1]])
-        order = np.argsort(ends, kind="stable")
-        start = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n_nodes))])
-        neighbor = np.concatenate([pairs[:, 1], pairs[:, 0]])[order]
-        edge = np.tile(np.arange(len(pairs)), 2)[order]
         pairs = np.ascontiguousarray(pairs, dtype=np.intp)
-        adjacency = (start.astype(np.intp), neighbor.astype(np.intp), edge.astype(np.intp))
-        return cls(pairs, np.ascontiguousarray(weights, dtype=float), adjacency)
+        weights = np.ascontiguousarray(weights, dtype=float)
+        return cls(pairs, weights, adjacency_lists(n_nodes, pairs))
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -60,12 +62,7 @@ class Edges:
     def contract(self, labels: NDArray[np.intp]) -> "Edges":
         """The edges between the clusters `labels`, parallel ones added up."""
         n_clusters = int(labels.max()) + 1
-        pairs = np.sort(labels[self.pairs], axis=1)
-        between = pairs[:, 0] != pairs[:, 1]
-        keys = pairs[between, 0] * n_clusters + pairs[between, 1]
-        unique, inverse = np.unique(keys, return_inverse=True)
-        weights = np.bincount(inverse, self.weights[between], minlength=len(unique))
-        pairs = np.stack([unique // n_clusters, unique % n_clusters], axis=1)
+        pairs, weights = contract_edges(self.pairs, self.weights, labels, n_clusters)
         return Edges.build(n_clusters, pairs, weights)
 
 
