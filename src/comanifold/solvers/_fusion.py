@@ -126,18 +126,32 @@ def _merge_bounds(
     penalty: Penalty,
     norms: Array,
 ) -> Array:
-    """An upper bound on the change of the objective when the ends of each edge are fused."""
+    """An upper bound on the change of the objective when the ends of each edge are fused.
+
+    Infinite for an edge that is the shortest at neither of its ends: those are three quarters of
+    all edges, and hardly ever pay.
+    """
+    nearest = np.full(len(sizes), np.inf)
+    for end in edges.pairs.T:
+        np.minimum.at(nearest, end, norms)
+    candidates = np.flatnonzero(norms <= nearest[edges.pairs].max(axis=1))
     degrees = np.diff(edges.adjacency[0])
-    n_touched = degrees[edges.pairs].sum(axis=1) - 2
+    n_touched = degrees[edges.pairs[candidates]].sum(axis=1) - 2
     first = np.concatenate([[0], np.cumsum(n_touched)])
     V, counts, means = (np.ascontiguousarray(A) for A in (V, counts, means))
     data, lengths, touched = merge_changes(
-        V, counts, means, sizes, other_sizes, edges.pairs, edges.adjacency, first
+        V, counts, means, sizes, other_sizes, edges.pairs, edges.adjacency, candidates, first
     )
     penalties = penalty.value(norms)
     stretch = edges.weights[touched] * (penalty.value(lengths) - penalties[touched])
-    owner = np.repeat(np.arange(len(edges)), n_touched)
-    return data - edges.weights * penalties + np.bincount(owner, stretch, minlength=len(edges))
+    owner = np.repeat(np.arange(len(candidates)), n_touched)
+    bounds = np.full(len(edges), np.inf)
+    bounds[candidates] = (
+        data
+        - edges.weights[candidates] * penalties[candidates]
+        + np.bincount(owner, stretch, minlength=len(candidates))
+    )
+    return bounds
 
 
 def _best_apart(change: Array, edges: Edges, least_gain: float) -> NDArray[np.bool_]:

@@ -245,19 +245,20 @@ def conjugate_gradients(
 
 
 @kernel
-def merge_changes(V, counts, means, sizes, other_sizes, pairs, adjacency, first):
-    """What fusing the two ends of each edge, at their mean, does to the rest of the objective.
+def merge_changes(V, counts, means, sizes, other_sizes, pairs, adjacency, candidates, first):
+    """What fusing the two ends of each candidate edge, at their mean, does to the objective.
 
     Returns the change of the data term, and for the other edges at either end their new length
-    and their index, listed from first[e] on for the edge e.
+    and their index, listed from first[c] on for the candidate c.
     """
     start, neighbor, edge = adjacency
     n = V.shape[1]
-    data = np.empty(pairs.shape[0])
+    data = np.empty(candidates.shape[0])
     lengths = np.empty(first[-1])
     touched = np.empty(first[-1], dtype=np.intp)
     merged = np.empty(n)
-    for e in range(pairs.shape[0]):
+    for c in range(candidates.shape[0]):
+        e = candidates[c]
         i, j = pairs[e, 0], pairs[e, 1]
         share = sizes[i] / (sizes[i] + sizes[j])
         total = 0.0
@@ -266,8 +267,8 @@ def merge_changes(V, counts, means, sizes, other_sizes, pairs, adjacency, first)
             merged[b] = v
             total += counts[i, b] * (v - V[i, b]) * (v + V[i, b] - 2.0 * means[i, b])
             total += counts[j, b] * (v - V[j, b]) * (v + V[j, b] - 2.0 * means[j, b])
-        data[e] = 0.5 * total
-        position = first[e]
+        data[c] = 0.5 * total
+        position = first[c]
         for end in range(2):
             node = pairs[e, end]
             for k in range(start[node], start[node + 1]):

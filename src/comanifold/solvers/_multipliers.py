@@ -59,7 +59,8 @@ def minimise_by_multipliers(
         bound = dual.lower_bound(problem)
         norms = problem.norms(V)
         multipliers.balance(V, caps, norms, tangent_objective(problem, V, caps, norms) - bound)
-        for candidate in (multipliers.fused_candidate(V), Iterate.start(problem, V.copy())):
+        plain = Iterate.start(problem, V.copy())
+        for candidate in (multipliers.fuse(plain), plain):
             norms = problem.norms(candidate.estimate)
             lowest = min(lowest, tangent_objective(problem, candidate.estimate, caps, norms))
             value = problem.objective(candidate.estimate, penalty, norms)
@@ -134,8 +135,9 @@ class _Multipliers:
         elif residual > 3.0 * slack:
             self.stiffness = max(self.stiffness / 1.5, 1.0 / _STIFFEST)
 
-    def fused_candidate(self, V: Array) -> Iterate:
-        """V with all that the multipliers hold together replaced by its mean."""
-        row_labels = self.problem.rows.components(self.fused[0])
-        column_labels = self.problem.columns.components(self.fused[1])
-        return Iterate.start(self.problem, V).fuse(row_labels, column_labels)
+    def fuse(self, iterate: Iterate) -> Iterate:
+        """An unfused iterate with all that the multipliers hold together replaced by its mean."""
+        return iterate.fuse(
+            self.problem.rows.components(self.fused[0]),
+            self.problem.columns.components(self.fused[1]),
+        )
