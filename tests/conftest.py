@@ -6,10 +6,14 @@ import pytest
 from hypothesis import settings
 
 # The first call of a compiled function takes as long as compiling it: no deadlines. Automatic
-# runs repeat the same examples; everyone else looks at new ones each time.
+# runs repeat the same examples; everyone else looks at new ones each time, and at many more
+# with HYPOTHESIS_PROFILE=long.
 settings.register_profile("local", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
+settings.register_profile("long", deadline=None, max_examples=2000)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local")
+)
 
 
 @pytest.fixture(scope="session")
