@@ -154,7 +154,8 @@ def _check_weights(n_edges, weights):
 
 
 def _components(n_nodes, edges):
-    adjacency = sparse.coo_array((np.ones(len(edges)), edges.T), shape=(n_nodes, n_nodes))
+    ends = edges.T.astype(np.int32)  # older versions of SciPy read no other integers
+    adjacency = sparse.coo_array((np.ones(len(edges)), tuple(ends)), shape=(n_nodes, n_nodes))
     return connected_components(adjacency, directed=False)[1].astype(np.intp)
 
 
