@@ -77,3 +77,12 @@ def test_the_gap_is_relative_to_the_objective_unless_that_vanishes():
     assert relative_gap(problem, Linear(), 1e-3, 0.5e-3) == pytest.approx(0.5)
     assert relative_gap(problem, Linear(), 1e-30, 0.0) < 1e-20
     assert np.isnan(relative_gap(problem, Linear(), 1.0, np.nan))
+
+
+def test_out_of_iterations_nothing_is_said_to_hold_unchecked(monkeypatch):
+    problem = standard(2)
+    enough = _fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6).n_iter
+    monkeypatch.setattr(_fast, "holds_any_force", lambda *_: False)
+    outcome = _fast.minimise_fast(problem, None, Snowflake(), max_iter=enough, tol=1e-6)
+    assert outcome.dual is not None
+    assert outcome.n_iter <= enough

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..penalties import Penalty
 from ._certificate import holds_any_force
+from ._dual import Dual
 from ._fusion import Iterate
 from ._multipliers import minimise_by_multipliers
 from ._outcome import Outcome
@@ -44,8 +45,10 @@ def minimise_fast(
             more = minimise_by_quadratics(constant, penalty, max_iter=left, tol=tol)
             outcome = _append(outcome, more)
         left = max_iter - outcome.n_iter
-        if holds_any_force(outcome.iterate, problem, penalty) or left <= 0:
+        if holds_any_force(outcome.iterate, problem, penalty):
             return outcome
+        if left <= 0:  # nothing is known to hold what has fused
+            return replace(outcome, dual=Dual.zeros(problem))
         U = outcome.iterate.estimate
     else:
         U = _smoothed_data(problem, penalty) if init is None else init

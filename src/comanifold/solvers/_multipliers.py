@@ -53,7 +53,7 @@ def minimise_by_multipliers(
     multipliers = _Multipliers(problem)
     for n_iter in range(1, max_iter + 1):
         multipliers.sweep(V, caps)
-        if n_iter % _CHECK_EVERY:
+        if n_iter % _CHECK_EVERY and n_iter < max_iter:
             continue
         dual = multipliers.dual
         bound = dual.lower_bound(problem)

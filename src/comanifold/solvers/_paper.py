@@ -1,8 +1,8 @@
 """Algorithm 1 of the paper, to the letter: majorise, fill in, bicluster, reweight.
 
-Nothing is shared with the fast solver but the objective and the certificate, so that each can
-be held to the other. The convex biclustering inside is solved by accelerated projected ascent
-on its dual, to a certified duality gap.
+What it shares with the fast solver is the objective, the blocks of fused rows and columns, and
+the certificate; not the descent, so that each can be held to the other. The convex biclustering
+inside is solved by accelerated projected ascent on its dual, to a certified duality gap.
 """
 
 import numpy as np
