@@ -171,6 +171,13 @@ class TestLabels:
         np.testing.assert_array_equal(p.X, before)
 
 
+def two_paths(n_nodes):
+    """A graph of two components, and the first node of the second."""
+    half = n_nodes // 2
+    edges = path(n_nodes).edges
+    return Graph(n_nodes, edges[edges[:, 1] != half]), half
+
+
 class TestLimits:
     @each_solver
     @one_of_each_penalty
@@ -205,10 +212,7 @@ class TestLimits:
     @each_solver
     def test_two_components_fuse_to_two(self, solver):
         p = random_problem(3, sizes=(8, 12))
-        n_rows = p.X.shape[0]
-        half = n_rows // 2
-        edges = path(n_rows).edges
-        halves = Graph(n_rows, edges[edges[:, 1] != half])
+        halves, half = two_paths(p.X.shape[0])
         result = co_cluster(
             p.X, halves, p.column_graph, row_cost=1e4, column_cost=1e4, solver=solver
         )
@@ -227,10 +231,7 @@ class TestLimits:
     def test_no_row_cost_decouples_matrices_that_share_no_penalty(self):
         # Columns in two components: each half can be solved alone.
         p = random_problem(5, sizes=(8, 12))
-        n_columns = p.X.shape[1]
-        half = n_columns // 2
-        edges = path(n_columns).edges
-        halves = Graph(n_columns, edges[edges[:, 1] != half])
+        halves, half = two_paths(p.X.shape[1])
         whole = co_cluster(
             p.X, p.row_graph, halves, row_cost=0.0, column_cost=0.5, penalty="linear", tol=1e-10
         )

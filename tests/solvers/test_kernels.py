@@ -6,6 +6,7 @@ from oracles import slow
 from oracles.problems import random_graph
 
 from comanifold.solvers import _dual_kernels as dual_kernels
+from comanifold.solvers import _edge_kernels as edge_kernels
 from comanifold.solvers import _kernels as kernels
 from comanifold.solvers._problem import Edges
 
@@ -56,7 +57,7 @@ def test_laplacian_keeps_the_digits_of_small_differences_under_large_weights():
 
 def test_component_labels(rng, edges):
     chosen = rng.random(len(edges)) < 0.4
-    labels = kernels.component_labels(edges.n_nodes, edges.pairs, chosen)
+    labels = edge_kernels.component_labels(edges.n_nodes, edges.pairs, chosen)
     # By repeatedly spreading the smallest label.
     expected = np.arange(edges.n_nodes)
     for _ in range(edges.n_nodes):
@@ -67,7 +68,7 @@ def test_component_labels(rng, edges):
 
 
 def test_adjacency_lists(edges):
-    start, neighbor, edge = kernels.adjacency_lists(edges.n_nodes, edges.pairs)
+    start, neighbor, edge = edge_kernels.adjacency_lists(edges.n_nodes, edges.pairs)
     assert start[0] == 0
     assert start[-1] == 2 * len(edges)
     for i in range(edges.n_nodes):
@@ -85,7 +86,7 @@ def test_contract_edges(rng, edges):
         if i != j:
             pair = min(i, j), max(i, j)
             expected[pair] = expected.get(pair, 0.0) + weight
-    pairs, weights = kernels.contract_edges(edges.pairs, edges.weights, labels, 4)
+    pairs, weights = edge_kernels.contract_edges(edges.pairs, edges.weights, labels, 4)
     assert [tuple(pair) for pair in pairs] == sorted(expected)
     np.testing.assert_allclose(weights, [expected[pair] for pair in sorted(expected)])
 
@@ -203,7 +204,7 @@ def test_ascend_dual(rng, edges):
 
 def test_independent_edges_are_neither_touching_nor_adjacent(rng, edges):
     order = rng.permutation(len(edges))
-    taken = kernels.independent_edges(order, edges.pairs, edges.adjacency)
+    taken = edge_kernels.independent_edges(order, edges.pairs, edges.adjacency)
     adjacent = np.abs(slow.graph_laplacian(edges.n_nodes, edges.pairs, edges.weights)) > 0
     chosen = edges.pairs[taken]
     for e, first in enumerate(chosen):

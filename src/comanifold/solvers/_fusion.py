@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..penalties import Penalty
-from ._kernels import independent_edges, merge_changes
+from ._edge_kernels import independent_edges
+from ._kernels import merge_changes
 from ._problem import Array, Edges, Problem
 
 # Root mean square difference, in standard deviations of the data, below which two rows or

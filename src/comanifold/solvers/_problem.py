@@ -18,14 +18,8 @@ from numpy.typing import NDArray
 
 from ..graphs import Graph
 from ..penalties import Penalty
-from ._kernels import (
-    adjacency_lists,
-    block_sums,
-    component_labels,
-    contract_edges,
-    edge_norms,
-    laplacian,
-)
+from ._edge_kernels import adjacency_lists, component_labels, contract_edges
+from ._kernels import block_sums, edge_norms, laplacian
 
 Array = NDArray[np.float64]
 
