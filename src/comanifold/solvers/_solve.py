@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..graphs import Graph
 from ..penalties import Penalty
@@ -76,8 +76,8 @@ def solve(
         filled=np.where(np.isnan(X), estimate, X),
         objective=objective,
         objective_history=history,
-        row_labels=_by_appearance(outcome.iterate.row_labels),
-        column_labels=_by_appearance(outcome.iterate.column_labels),
+        row_labels=outcome.iterate.row_labels,
+        column_labels=outcome.iterate.column_labels,
         n_iter=outcome.n_iter,
         status=_status(certificate, outcome.n_iter, max_iter, tol),
         certificate=certificate,
@@ -146,12 +146,6 @@ def _certify(
 def _on_all_edges(vectors: Array, graph: Graph) -> Array:
     """Zero on the edges that were left out for having no cost."""
     return vectors if len(vectors) else np.zeros((graph.n_edges, vectors.shape[1]))
-
-
-def _by_appearance(labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The same clusters, numbered in the order in which they first appear."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
 
 
 def _status(certificate: Certificate, n_iter: int, max_iter: int, tol: float) -> str:
