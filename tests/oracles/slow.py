@@ -75,3 +75,38 @@ def merge_change(problem, V, penalty, pair):
         return data + problem.rows.weights @ penalty.value(lengths)
 
     return part(merged) - part(V)
+
+
+def agglomerate(problem, V, penalty, least_gain):
+    """Rows fused greedily by the quadratic majoriser, computed from scratch at every turn."""
+    pairs = problem.rows.pairs
+    lengths = problem.norms(V)[0]
+    costs = problem.rows.weights * penalty.value(lengths)
+    stiffness = problem.rows.weights * penalty.derivative(lengths) / lengths
+    label = np.arange(len(V))
+
+    def fused(i, j):
+        return np.where(label == label[j], label[i], label)
+
+    def bound(labels):
+        U = V.copy()
+        for a in np.unique(labels):
+            members = labels == a
+            U[members] = np.average(V[members], axis=0, weights=problem.row_sizes[members])
+        squares = problem.norms(U)[0] ** 2
+        apart = labels[pairs[:, 0]] != labels[pairs[:, 1]]
+        edges = costs + 0.5 * stiffness * (squares - lengths**2)
+        return 0.5 * (problem.counts * (U - problem.means) ** 2).sum() + edges[apart].sum()
+
+    start = bound(label)
+    merged = True
+    while merged:
+        merged = False
+        now = bound(label)
+        changes = [bound(fused(i, j)) - now for i, j in pairs]
+        for e in np.argsort(changes, kind="stable"):
+            i, j = pairs[e]
+            if label[i] != label[j] and bound(fused(i, j)) - bound(label) < -least_gain:
+                label = fused(i, j)
+                merged = True
+    return label, start - bound(label)

@@ -7,7 +7,9 @@ from oracles.problems import PENALTIES, path, problems, random_problem
 
 from comanifold import objective
 from comanifold.penalties import Snowflake
-from comanifold.solvers._fusion import Iterate, _merge_bounds, collapse, merge
+from comanifold.solvers._fusion import Iterate, collapse
+from comanifold.solvers._merge_kernels import agglomerate
+from comanifold.solvers._merging import _merge_bounds, merge_apart, merge_in_bulk
 from comanifold.solvers._problem import Problem
 
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
@@ -92,12 +94,35 @@ def test_fusions_never_raise_the_objective(penalty, p, seed):
     U = rng.normal(size=p.X.shape) * 10.0 ** rng.uniform(-5, 0)
     start = Iterate.start(problem, U)
     value = start.objective(penalty)
-    for fuse in (collapse, merge):
+    for fuse in (collapse, merge_in_bulk, merge_apart):
         fused, fused_value = fuse(start, penalty, problem.norms(U), value)
         assert fused_value <= value
         recomputed = problem.objective(fused.estimate, penalty)
         assert recomputed == pytest.approx(fused_value, rel=1e-9, abs=1e-12)
         assert recomputed <= value * (1 + 1e-9)
+
+
+@each_penalty
+@given(p=problems(), seed=st.integers(0, 99))
+def test_agglomeration_against_one_that_starts_from_scratch_at_every_turn(penalty, p, seed):
+    row_labels, column_labels, V = fused_estimate(p, seed, 7, 4)
+    problem, _ = Problem.build(*p.args, **p.costs).contract(
+        V[np.ix_(row_labels, column_labels)], row_labels, column_labels
+    )
+    norms = problem.norms(V)
+    value = problem.objective(V, penalty, norms)
+    labels, gain = agglomerate(
+        V, problem.counts, problem.means, problem.row_sizes, problem.column_sizes,
+        problem.rows.pairs, problem.rows.weights * penalty.value(norms[0]),
+        problem.quadratic_weights(penalty, norms)[0], 1e-9,
+    )  # fmt: skip
+    expected, expected_gain = slow.agglomerate(problem, V, penalty, 1e-9)
+    assert gain == pytest.approx(expected_gain, rel=1e-6, abs=1e-9)
+    np.testing.assert_array_equal(labels[:, None] == labels, expected[:, None] == expected)
+    assert labels.max() + 1 == len(np.unique(labels))
+    assert np.all(np.diff(np.unique(labels, return_index=True)[1]) > 0)  # first come, first named
+    fused, W = problem.contract(V, labels, np.arange(V.shape[1]))
+    assert fused.objective(W, penalty) <= value - gain + 1e-9 * value
 
 
 @each_penalty
@@ -121,7 +146,8 @@ def test_merge_bounds_against_a_loop(penalty, p, seed):
             assert bounds[e] == np.inf
 
 
-def test_merge_finds_the_fusion_that_pays():
+@pytest.mark.parametrize("merge", [merge_in_bulk, merge_apart])
+def test_merge_finds_the_fusion_that_pays(merge):
     # Two equal rows held apart by a bad start, a third one far away.
     X = np.zeros((3, 4)) + np.array([[0.0], [0.0], [9.0]])
     problem = Problem.build(X, path(3), path(4), row_cost=1.0, column_cost=0.0)
@@ -142,7 +168,7 @@ def test_merging_both_modes_at_once_is_not_taken_where_it_raises_the_objective()
     problem = Problem.build(*p.args, **p.costs)
     start = Iterate.start(problem, U)
     value = start.objective(Snowflake())
-    merged, merged_value = merge(start, Snowflake(), problem.norms(U), value)
+    merged, merged_value = merge_apart(start, Snowflake(), problem.norms(U), value)
     assert merged is not start
     assert merged_value < value
     one_mode = merged.problem.counts.shape[0] == p.X.shape[0] or (

@@ -6,6 +6,22 @@ from ._kernels import kernel
 
 
 @kernel
+def first_come_labels(representative):
+    """Labels 0, 1, ... of equal entries, in the order in which they first appear."""
+    n_nodes = representative.shape[0]
+    label_of = np.full(n_nodes, -1)
+    labels = np.empty(n_nodes, dtype=np.intp)
+    n_labels = 0
+    for i in range(n_nodes):
+        r = representative[i]
+        if label_of[r] < 0:
+            label_of[r] = n_labels
+            n_labels += 1
+        labels[i] = label_of[r]
+    return labels
+
+
+@kernel
 def component_labels(n_nodes, pairs, chosen):
     """Connected components of the chosen edges, numbered in the order of their first node."""
     root = np.arange(n_nodes)

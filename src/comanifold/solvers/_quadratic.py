@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..penalties import Penalty
-from ._fusion import Iterate, collapse, merge
+from ._fusion import Iterate, collapse
 from ._kernels import conjugate_gradients
+from ._merging import merge_apart, merge_in_bulk
 from ._outcome import Outcome
 from ._problem import Array, Problem
 
@@ -21,19 +22,24 @@ from ._problem import Array, Problem
 _CG_STEPS = 10
 _CG_REDUCTION = 0.1
 
-# Residual at which merging is tried first.
+# Residual at which merging is tried first. Sooner is faster; from a start that is no solution
+# of a similar problem, it ends in worse minima.
 _MERGE_AT = 1e-2
 
 
 def minimise_by_quadratics(
-    iterate: Iterate, penalty: Penalty, *, max_iter: int, tol: float
+    iterate: Iterate, penalty: Penalty, *, max_iter: int, tol: float, continued: bool = False
 ) -> Outcome:
-    """Lower the objective until its relative gradient is below `tol` and no merger lowers it."""
+    """Lower the objective until its relative gradient is below `tol` and no merger lowers it.
+
+    From the solution at a slightly smaller cost (`continued`), mergers are tried from the
+    beginning, and only in bulk.
+    """
     norms = iterate.problem.norms(iterate.V)
     objective = iterate.problem.objective(iterate.V, penalty, norms)
     history = [objective]
     iterate, objective, norms = _collapse(iterate, penalty, norms, objective)
-    merge_at = max(tol, _MERGE_AT)
+    merge_at = np.inf if continued else max(tol, _MERGE_AT)
     for n_iter in range(1, max_iter + 1):
         problem = iterate.problem
         V = iterate.V.copy()
@@ -47,11 +53,13 @@ def minimise_by_quadratics(
         history.append(objective)
         residual = relative_gradient(iterate, penalty, norms)
         if residual <= merge_at:
-            merged, objective = merge(iterate, penalty, norms, objective)
+            merged, objective = merge_in_bulk(iterate, penalty, norms, objective)
+            if merged is iterate and not continued:
+                merged, objective = merge_apart(iterate, penalty, norms, objective)
             if merged is iterate:
                 if residual <= tol:
                     return Outcome(iterate, history, n_iter)
-                merge_at = max(tol, 0.1 * merge_at)
+                merge_at = max(tol, 0.1 * min(merge_at, residual))
             else:
                 iterate, norms = merged, merged.problem.norms(merged.V)
                 history.append(objective)
