@@ -17,13 +17,19 @@ settings.load_profile(
 
 
 @pytest.fixture(scope="session")
-def lung500():
-    """The lung500 data, complete: 500 genes by 56 subjects."""
+def lung500_labelled():
+    """The lung500 data, complete: 500 genes by 56 subjects, and the diagnoses of the subjects."""
     folder = os.environ.get("COMANIFOLD_DATA")
     if not folder:
         pytest.skip("COMANIFOLD_DATA is not set: it names the folder with lung500.csv")
     path = Path(folder) / "lung500.csv"
     if not path.exists():
         pytest.skip(f"{path} does not exist")
-    lines = path.read_text().splitlines()[1:]
-    return np.array([[float(x) for x in line.split(",")[1:]] for line in lines])
+    header, *lines = path.read_text().splitlines()
+    diagnoses = [name.strip('"').split("_")[0].split(".")[0] for name in header.split(",")[1:]]
+    return np.array([[float(x) for x in line.split(",")[1:]] for line in lines]), diagnoses
+
+
+@pytest.fixture(scope="session")
+def lung500(lung500_labelled):
+    return lung500_labelled[0]

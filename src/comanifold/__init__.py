@@ -10,6 +10,8 @@ _HOMES = {
     "Certificate": "solvers",
     "CoCluster": "co_clustering",
     "CoClustering": "solvers",
+    "CoManifold": "co_manifold",
+    "DiffusionMap": "diffusion_map",
     "Graph": "graphs",
     "co_cluster": "co_clustering",
     "dual_bound": "solvers",
@@ -21,6 +23,8 @@ __all__ = [
     "Certificate",
     "CoCluster",
     "CoClustering",
+    "CoManifold",
+    "DiffusionMap",
     "Graph",
     "co_cluster",
     "dual_bound",
@@ -32,6 +36,8 @@ __all__ = [
 if TYPE_CHECKING:
     from . import penalties
     from .co_clustering import CoCluster, co_cluster
+    from .co_manifold import CoManifold
+    from .diffusion_map import DiffusionMap
     from .graphs import Graph, masked_distances
     from .solvers import Certificate, CoClustering, dual_bound, objective
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 
 def check_matrix(
@@ -56,6 +57,24 @@ def masked_to_nan(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biuf":
         return X.astype(float).filled(np.nan)
     return X
+
+
+def sparse_to_nan(X: Any, absent: str | None) -> Any:
+    """A sparse matrix as a dense one, its absent entries read as told; else X itself."""
+    if not sparse.issparse(X):
+        return X
+    if absent not in ("missing", "zero"):
+        raise ValueError(
+            "X is a sparse matrix, whose absent entries may mean zero or missing: set "
+            f'absent="zero" or absent="missing", got {absent!r}'
+        )
+    if absent == "zero":
+        return X.toarray()
+    entries = X.tocoo()
+    entries.sum_duplicates()
+    dense = np.full(X.shape, np.nan)
+    dense[entries.row, entries.col] = entries.data
+    return dense
 
 
 def _as_floats(X: Any, name: str) -> NDArray[np.float64]:

@@ -105,6 +105,8 @@ def agglomerate(problem, V, penalty, least_gain):
         now = bound(label)
         changes = [bound(fused(i, j)) - now for i, j in pairs]
         for e in np.argsort(changes, kind="stable"):
+            if not changes[e] < -least_gain:
+                break
             i, j = pairs[e]
             if label[i] != label[j] and bound(fused(i, j)) - bound(label) < -least_gain:
                 label = fused(i, j)

@@ -16,10 +16,10 @@ def standard(seed, **kwargs):
 
 def test_which_penalties_are_steep():
     problem = standard(0, log_costs=(-1.0, 1.0))
-    assert _fast._is_steep(problem, Snowflake())
-    assert not _fast._is_steep(problem, Snowflake(eps=0.1))
-    assert not _fast._is_steep(problem, Log())
-    assert not _fast._is_steep(problem, Linear())
+    assert _fast.is_steep(problem, Snowflake())
+    assert not _fast.is_steep(problem, Snowflake(eps=0.1))
+    assert not _fast.is_steep(problem, Log())
+    assert not _fast.is_steep(problem, Linear())
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,5 +1,6 @@
 """The graph that says which rows, or which columns, are drawn together."""
 
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +10,10 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from .._validation import check_matrix
 from ._masked_distances import distance_blocks
+
+Array = NDArray[np.float64]
+Blocks = Callable[[], Iterator[tuple[int, int, Array]]]
+Fallback = Callable[[int, int], Array]
 
 
 class Graph:
@@ -62,14 +67,52 @@ class Graph:
             At most n_nodes - 1 are used.
         """
         X = check_matrix(X, need_observed_rows=True)
+        means = np.nanmean(X, axis=1)
+        return cls._join_nearest(
+            X.shape[0],
+            n_neighbors,
+            lambda: distance_blocks(X),
+            lambda start, stop: np.abs(means[start:stop, None] - means),
+        )
+
+    @classmethod
+    def from_distances(cls, distances: ArrayLike, n_neighbors: int = 5) -> "Graph":
+        """Join each node to its nearest nodes, and what then stays apart by shortest links.
+
+        Parameters
+        ----------
+        distances : array-like of shape (n_nodes, n_nodes)
+            Symmetric and finite.
+        n_neighbors : int, default=5
+            At most n_nodes - 1 are used.
+        """
+        D = np.asarray(distances, dtype=float)
+        if D.ndim != 2 or D.shape[0] != D.shape[1] or not D.size:
+            raise ValueError(f"distances must be a square matrix, got shape {D.shape}")
+        if not np.isfinite(D).all() or not np.allclose(D, D.T, rtol=1e-8, atol=0.0):
+            raise ValueError("distances must be finite and symmetric")
+        return cls._join_nearest(
+            len(D),
+            n_neighbors,
+            lambda: iter([(0, len(D), D.copy())]),
+            lambda start, stop: D[start:stop],
+        )
+
+    @classmethod
+    def _join_nearest(
+        cls, n_nodes: int, n_neighbors: int, blocks: Blocks, fallback: Fallback
+    ) -> "Graph":
+        """The graph of the nearest nodes by the distances that blocks() yields.
+
+        fallback(start, stop) says how far nodes are whose distance is infinite.
+        """
         if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, (int, np.integer)):
             raise ValueError(f"n_neighbors must be an integer, got {n_neighbors!r}")
         if n_neighbors < 1:
             raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}")
-        n_nodes = X.shape[0]
         n_neighbors = min(int(n_neighbors), n_nodes - 1)
-        edges = _neighbor_pairs(X, n_neighbors)
-        links = _shortest_links(X, _components(n_nodes, edges))
+        edges = _neighbor_pairs(n_nodes, n_neighbors, blocks)
+        links = _shortest_links(_components(n_nodes, edges), blocks, fallback)
         graph = cls(n_nodes, np.concatenate([edges, links]))
         graph.n_added_links = len(links)
         return graph
@@ -159,13 +202,12 @@ def _components(n_nodes, edges):
     return connected_components(adjacency, directed=False)[1].astype(np.intp)
 
 
-def _neighbor_pairs(X, n_neighbors):
-    """Each row paired with its nearest rows at a finite distance, each pair once, sorted."""
-    n_nodes = X.shape[0]
+def _neighbor_pairs(n_nodes, n_neighbors, blocks):
+    """Each node paired with its nearest at a finite distance, each pair once, sorted."""
     pairs = [np.empty((0, 2), dtype=np.intp)]
     if n_neighbors == 0:
         return pairs[0]
-    for start, stop, block in distance_blocks(X):
+    for start, stop, block in blocks():
         block[np.arange(stop - start), np.arange(start, stop)] = np.inf
         nearest = np.argpartition(block, n_neighbors - 1, axis=1)[:, :n_neighbors]
         rows = np.repeat(np.arange(start, stop), n_neighbors)
@@ -176,7 +218,7 @@ def _neighbor_pairs(X, n_neighbors):
     return np.stack([keys // n_nodes, keys % n_nodes], axis=1)
 
 
-def _shortest_links(X, labels):
+def _shortest_links(labels, blocks, fallback):
     """A minimum spanning tree of the shortest links between the components `labels`."""
     n_components = labels.max() + 1
     if n_components == 1:
@@ -187,17 +229,16 @@ def _shortest_links(X, labels):
     first = np.searchsorted(labels[order], np.arange(n_components))
     shortest = np.full((n_components, n_components), np.inf)
     link = np.zeros((n_components, n_components, 2), dtype=np.intp)
-    means = np.nanmean(X, axis=1)
-    fallback = np.full((n_components, n_components), np.inf)
+    shortest_fallback = np.full((n_components, n_components), np.inf)
     fallback_link = np.zeros_like(link)
-    for start, stop, block in distance_blocks(X):
+    for start, stop, block in blocks():
         _keep_shortest(block[:, order], order, first, labels, start, shortest, link)
-        gaps = np.abs(means[start:stop, None] - means[order])
-        _keep_shortest(gaps, order, first, labels, start, fallback, fallback_link)
+        gaps = fallback(start, stop)[:, order]
+        _keep_shortest(gaps, order, first, labels, start, shortest_fallback, fallback_link)
     # Ranks, because a spanning tree routine reads a zero length as no edge; links between
     # components that share no column come after all others.
     unlinked = np.isinf(shortest)
-    length = np.where(unlinked, fallback, shortest)
+    length = np.where(unlinked, shortest_fallback, shortest)
     rank = np.empty(n_components**2)
     rank[np.lexsort((length.ravel(), unlinked.ravel()))] = np.arange(1, n_components**2 + 1)
     tree = minimum_spanning_tree(np.triu(rank.reshape(n_components, n_components), 1)).tocoo()

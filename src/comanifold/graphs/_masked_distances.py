@@ -11,8 +11,8 @@ from .._validation import check_matrix
 _BLOCK = 1024
 
 
-def masked_distances(X: ArrayLike) -> NDArray[np.float64]:
-    r"""Distances between the rows of a matrix with missing entries.
+def masked_distances(X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[np.float64]:
+    r"""Distances between the rows of a matrix with missing entries, or of two.
 
     .. math:: d(i, j)^2 = \frac{1}{|\Theta_i \cap \Theta_j|}
               \sum_{k \in \Theta_i \cap \Theta_j} (x_{ik} - x_{jk})^2
@@ -24,11 +24,13 @@ def masked_distances(X: ArrayLike) -> NDArray[np.float64]:
     ----------
     X : array-like of shape (n_rows, n_columns)
         NaN marks a missing entry.
+    Y : array-like of shape (n_others, n_columns), optional
+        Other rows, to which the distances are computed instead.
 
     Returns
     -------
-    distances : ndarray of shape (n_rows, n_rows)
-        Symmetric, with a zero diagonal.
+    distances : ndarray of shape (n_rows, n_rows) or (n_rows, n_others)
+        Without Y symmetric, with a zero diagonal.
 
     References
     ----------
@@ -42,6 +44,14 @@ def masked_distances(X: ArrayLike) -> NDArray[np.float64]:
            [3., 0.]])
     """
     X = check_matrix(X)
+    if Y is not None:
+        Y = check_matrix(Y, name="Y")
+        if X.shape[1] != Y.shape[1]:
+            raise ValueError(
+                f"X and Y must have as many columns, got {X.shape[1]} and {Y.shape[1]}"
+            )
+        blocks = distance_blocks(np.concatenate([X, Y]), n_rows=len(X))
+        return np.concatenate([block[:, len(X) :] for _, _, block in blocks])
     distances = np.empty((X.shape[0], X.shape[0]))
     for start, stop, block in distance_blocks(X):
         # The part above the diagonal, mirrored: the other half may differ by rounding errors.
@@ -52,8 +62,11 @@ def masked_distances(X: ArrayLike) -> NDArray[np.float64]:
     return distances
 
 
-def distance_blocks(X: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-    """Yield (start, stop, distances of rows start:stop to all rows), in order."""
+def distance_blocks(
+    X: NDArray[np.float64], n_rows: int | None = None
+) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+    """Yield (start, stop, distances of rows start:stop to all rows), in order, up to n_rows."""
+    n_rows = X.shape[0] if n_rows is None else n_rows
     observed = ~np.isnan(X)
     # Scaling keeps the squares within range. Shifting a column changes no difference, and
     # centred values cancel least.
@@ -63,8 +76,8 @@ def distance_blocks(X: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[
     centred[~observed] = 0.0
     mask = observed.astype(float)
     squares = centred**2
-    for start in range(0, X.shape[0], _BLOCK):
-        stop = min(start + _BLOCK, X.shape[0])
+    for start in range(0, n_rows, _BLOCK):
+        stop = min(start + _BLOCK, n_rows)
         rows = slice(start, stop)
         shared = mask[rows] @ mask.T
         sizes = squares[rows] @ mask.T + mask[rows] @ squares.T

@@ -78,11 +78,27 @@ def holds_any_force(iterate: Iterate, problem: Problem, penalty: Penalty) -> boo
     zero, none of them more than the total; the forces on an entry that do not add up to zero
     over the rows of its block do so over its columns.
     """
-    forces = problem.gradient(iterate.estimate, penalty)
     slope = float(penalty.derivative(np.zeros(1))[0])
-    row_total = np.linalg.norm(forces, axis=1).sum()
-    column_total = np.linalg.norm(forces, axis=0).sum()
+    row_strength = slope * problem.rows.weights.min(initial=np.inf)
+    column_strength = slope * problem.columns.weights.min(initial=np.inf)
+    # A bound on all forces together, from the blocks alone, nearly always settles it.
+    n_rows, n_columns = problem.counts.shape
+    strongest = _bound_on_forces(iterate, penalty)
+    if (
+        row_strength >= 2.0 * np.sqrt(n_rows) * strongest
+        and column_strength >= 2.0 * np.sqrt(n_columns) * strongest
+    ):
+        return True
+    forces = problem.gradient(iterate.estimate, penalty)
     return bool(
-        slope * problem.rows.weights.min(initial=np.inf) >= 2.0 * row_total
-        and slope * problem.columns.weights.min(initial=np.inf) >= 2.0 * column_total
+        row_strength >= 2.0 * np.linalg.norm(forces, axis=1).sum()
+        and column_strength >= 2.0 * np.linalg.norm(forces, axis=0).sum()
     )
+
+
+def _bound_on_forces(iterate: Iterate, penalty: Penalty) -> float:
+    """At least the norm of the gradient on all entries: the sum of the norms of its parts."""
+    problem, V = iterate.problem, iterate.V
+    data = 2.0 * problem.constant + np.vdot(problem.counts, (V - problem.means) ** 2)
+    row_slopes, column_slopes = problem.slopes(penalty, problem.norms(V))
+    return float(np.sqrt(data) + np.sqrt(2.0) * (row_slopes.sum() + column_slopes.sum()))

@@ -26,13 +26,8 @@ _START_REDUCTION = 1e-2
 def minimise_fast(
     problem: Problem, init: Array | None, penalty: Penalty, *, max_iter: int, tol: float
 ) -> Outcome:
-    """Minimise the objective from `init`, or from a smoothed version of the data.
-
-    A concave penalty can leave a descent in a local minimum above the estimate with all that
-    is connected fused: then it starts from there.
-    """
-    constant = _all_fused(problem)
-    if _is_steep(problem, penalty):
+    """Minimise the objective from `init`, or from a smoothed version of the data."""
+    if is_steep(problem, penalty):
         if init is None:
             start = Iterate.start(problem, np.zeros_like(problem.means))
             start = start.fuse(*provably_fused(problem, penalty))
@@ -40,32 +35,57 @@ def minimise_fast(
         else:
             start = Iterate.start(problem, init)
         outcome = minimise_by_quadratics(start, penalty, max_iter=max_iter, tol=tol)
-        left = max_iter - outcome.n_iter
-        if constant.objective(penalty) < outcome.history[-1] and left > 0:
-            more = minimise_by_quadratics(constant, penalty, max_iter=left, tol=tol)
-            outcome = _append(outcome, more)
-        left = max_iter - outcome.n_iter
-        if holds_any_force(outcome.iterate, problem, penalty):
-            return outcome
-        if left <= 0:  # nothing is known to hold what has fused
-            return replace(outcome, dual=Dual.zeros(problem))
-        U = outcome.iterate.estimate
-    else:
-        U = _smoothed_data(problem, penalty) if init is None else init
-        outcome = minimise_by_multipliers(problem, U, penalty, max_iter=max_iter, tol=tol)
-        left = max_iter - outcome.n_iter
-        if not constant.objective(penalty) < outcome.history[-1] or left <= 0:
-            return outcome
-        U = constant.estimate
-    more = minimise_by_multipliers(problem, U, penalty, max_iter=left, tol=tol)
+        return _secure(outcome, problem, penalty, max_iter=max_iter, tol=tol)
+    U = _smoothed_data(problem, penalty) if init is None else init
+    outcome = minimise_by_multipliers(problem, U, penalty, max_iter=max_iter, tol=tol)
+    constant = all_fused(Iterate.start(problem, problem.means))
+    left = max_iter - outcome.n_iter
+    if not constant.objective(penalty) < outcome.history[-1] or left <= 0:
+        return outcome
+    more = minimise_by_multipliers(problem, constant.estimate, penalty, max_iter=left, tol=tol)
     return _append(outcome, more)
 
 
-def _all_fused(problem: Problem) -> Iterate:
+def continue_fast(
+    iterate: Iterate, problem: Problem, penalty: Penalty, *, max_iter: int, tol: float
+) -> Outcome:
+    """Minimise the objective of `problem` from the solution at smaller costs.
+
+    `iterate` is that solution on the blocks of `problem` that it has fused, which stay fused:
+    the penalty must be steep.
+    """
+    stop = {"max_iter": max_iter, "tol": tol}
+    outcome = minimise_by_quadratics(iterate, penalty, **stop, continued=True)
+    return _secure(outcome, problem, penalty, **stop)
+
+
+def _secure(
+    outcome: Outcome, problem: Problem, penalty: Penalty, *, max_iter: int, tol: float
+) -> Outcome:
+    """Restart where that must end lower, and go on where nothing surely holds what has fused.
+
+    A concave penalty can leave a descent in a local minimum above the estimate with all that
+    is connected fused: then it starts from there.
+    """
+    constant = all_fused(outcome.iterate)
+    left = max_iter - outcome.n_iter
+    if constant.objective(penalty) < outcome.history[-1] and left > 0:
+        more = minimise_by_quadratics(constant, penalty, max_iter=left, tol=tol)
+        outcome = _append(outcome, more)
+    if holds_any_force(outcome.iterate, problem, penalty):
+        return outcome
+    left = max_iter - outcome.n_iter
+    if left <= 0:  # nothing is known to hold what has fused
+        return replace(outcome, dual=Dual.zeros(problem))
+    U = outcome.iterate.estimate
+    return _append(outcome, minimise_by_multipliers(problem, U, penalty, max_iter=left, tol=tol))
+
+
+def all_fused(iterate: Iterate) -> Iterate:
     """The best estimate with all that is connected fused."""
-    fused = Iterate.start(problem, np.zeros_like(problem.means)).fuse(
-        problem.rows.components(np.full(len(problem.rows), True)),
-        problem.columns.components(np.full(len(problem.columns), True)),
+    rows, columns = iterate.problem.rows, iterate.problem.columns
+    fused = iterate.fuse(
+        rows.components(np.full(len(rows), True)), columns.components(np.full(len(columns), True))
     )
     return replace(fused, V=fused.problem.means.copy())
 
@@ -99,7 +119,7 @@ def provably_fused(problem: Problem, penalty: Penalty) -> tuple[NDArray[np.intp]
     return labels[0], labels[1]
 
 
-def _is_steep(problem: Problem, penalty: Penalty) -> bool:
+def is_steep(problem: Problem, penalty: Penalty) -> bool:
     if penalty.is_linear:  # always with a dual point, for its certificate
         return False
     slope = float(penalty.derivative(np.zeros(1))[0])

@@ -1,6 +1,6 @@
 """Fusing rows and columns, only ever where that does not raise the objective."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,10 @@ class Iterate:
     @property
     def estimate(self) -> Array:
         return self.V[np.ix_(self.row_labels, self.column_labels)]
+
+    def scaled(self, row_factor: float, column_factor: float) -> "Iterate":
+        """The same estimate at multiplied costs."""
+        return replace(self, problem=self.problem.scaled(row_factor, column_factor))
 
     def objective(self, penalty: Penalty) -> float:
         return self.problem.objective(self.V, penalty)

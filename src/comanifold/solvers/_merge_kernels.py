@@ -76,7 +76,7 @@ def _between(parent, first, following, edge_of, other_of, n_ends, q, g, a, b):
 
 
 @kernel
-def _move(V, G, q, g, other_sizes, parent, first, following, edge_of, other_of, a, b, delta):
+def _move(V, G, q, g, fresh, other_sizes, parent, first, following, edge_of, other_of, a, b, delta):
     """Lengthen or shorten the edges of a, but for those to b, by moving a by delta."""
     v = V[a]
     end = first[a]
@@ -84,6 +84,7 @@ def _move(V, G, q, g, other_sizes, parent, first, following, edge_of, other_of, 
         c = _root(parent, other_of[end])
         if c != a and c != b:
             e = edge_of[end]
+            fresh[c] = True
             growth = 0.0
             vc, gc = V[c], G[c]
             for j in range(V.shape[1]):
@@ -132,7 +133,7 @@ def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, stiffness, l
     delta = np.empty(n)
     fresh = np.ones(m, dtype=np.bool_)
     while True:
-        # Only an edge whose clusters have changed can have become worth fusing.
+        # Only where a cluster or its neighbour has moved can a fusion have come to pay.
         for e in range(n_edges):
             a, b = _root(parent, pairs[e, 0]), _root(parent, pairs[e, 1])
             change[e] = 0.0
@@ -164,10 +165,40 @@ def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, stiffness, l
             pull += G[b] - shared * step - (Q[b] - shared) * to_b * step
             for j in range(n):
                 delta[j] = to_a * step[j]
-            _move(V, G, q, g, other_sizes, parent, first, following, edge_of, other_of, a, b, delta)
+            _move(
+                V,
+                G,
+                q,
+                g,
+                fresh,
+                other_sizes,
+                parent,
+                first,
+                following,
+                edge_of,
+                other_of,
+                a,
+                b,
+                delta,
+            )
             for j in range(n):
                 delta[j] = -to_b * step[j]
-            _move(V, G, q, g, other_sizes, parent, first, following, edge_of, other_of, b, a, delta)
+            _move(
+                V,
+                G,
+                q,
+                g,
+                fresh,
+                other_sizes,
+                parent,
+                first,
+                following,
+                edge_of,
+                other_of,
+                b,
+                a,
+                delta,
+            )
             residual[a] += residual[b] + step * (to_a * counts[a] - to_b * counts[b])
             V[a] += to_a * step
             counts[a] += counts[b]

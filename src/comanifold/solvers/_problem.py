@@ -11,7 +11,7 @@ between two row clusters counts each column cluster as often as it has members, 
 way round. With nothing fused this is the objective of the paper, equation (1).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,14 @@ class Problem:
             column_sizes=np.ones(X.shape[1]),
             rows=_weighted_edges(row_graph, row_cost),
             columns=_weighted_edges(column_graph, column_cost),
+        )
+
+    def scaled(self, row_factor: float, column_factor: float) -> "Problem":
+        """The same problem with its two costs multiplied."""
+        return replace(
+            self,
+            rows=replace(self.rows, weights=row_factor * self.rows.weights),
+            columns=replace(self.columns, weights=column_factor * self.columns.weights),
         )
 
     def clip(self, V: Array) -> Array:

@@ -52,7 +52,7 @@ def solve(
     The solvers see data of mean zero and variance one: nothing changes but the units of the
     penalty, and no size of the data makes their squares overflow or vanish.
     """
-    mean, scale = _mean_and_scale(X)
+    mean, scale = mean_and_scale(X)
     costs = {"row_cost": row_cost, "column_cost": column_cost}
     problem = Problem.build((X - mean) / scale, row_graph, column_graph, **costs)
     in_units = Problem.build(X, row_graph, column_graph, **costs)
@@ -61,16 +61,15 @@ def solve(
     with np.errstate(over="ignore"):
         start = None if init is None else problem.clip((init - mean) / scale)
         outcome = SOLVERS[solver](problem, start, standard, max_iter=max_iter, tol=tol)
-        outcome = _tidy(outcome, standard)
+        outcome = tidy(outcome, standard)
         history = np.array(outcome.history) * scale * scale
         if init is not None:
             given = max(in_units.objective(init, penalty), history[0])  # but for rounding errors
             history = np.concatenate([[given], history])
         estimate = scale * outcome.iterate.estimate + mean
         objective = in_units.objective(estimate, penalty)
-        certificate = _certify(
-            outcome, problem, standard, scale, objective, row_graph, column_graph
-        )
+        certificate = certify(outcome, problem, standard, objective / scale / scale)
+        certificate = _in_units(certificate, outcome, scale, row_graph, column_graph)
     return CoClustering(
         estimate=estimate,
         filled=np.where(np.isnan(X), estimate, X),
@@ -79,12 +78,12 @@ def solve(
         row_labels=outcome.iterate.row_labels,
         column_labels=outcome.iterate.column_labels,
         n_iter=outcome.n_iter,
-        status=_status(certificate, outcome.n_iter, max_iter, tol),
+        status=status_of(certificate, outcome.n_iter, max_iter, tol),
         certificate=certificate,
     )
 
 
-def _tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
+def tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
     """Clip to the range of the data, and make equal what differs only because the solver stopped.
 
     Neither raises the objective.
@@ -100,7 +99,7 @@ def _tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
     return replace(outcome, iterate=iterate, history=history)
 
 
-def _mean_and_scale(X: Array) -> tuple[float, float]:
+def mean_and_scale(X: Array) -> tuple[float, float]:
     """Mean and standard deviation of the observed entries; 1 for the latter if they are equal."""
     observed = X[~np.isnan(X)]
     peak = float(np.abs(observed).max()) or 1.0
@@ -117,16 +116,8 @@ def _mean_and_scale(X: Array) -> tuple[float, float]:
     return float(mean), float(scale)
 
 
-def _certify(
-    outcome: Outcome,
-    problem: Problem,
-    penalty: Penalty,
-    scale: float,
-    objective: float,
-    row_graph: Graph,
-    column_graph: Graph,
-) -> Certificate:
-    """The certificate, in the units of the data."""
+def certify(outcome: Outcome, problem: Problem, penalty: Penalty, objective: float) -> Certificate:
+    """The certificate in standard units, without the dual point."""
     iterate, dual = outcome.iterate, outcome.dual
     if dual is None:
         return Certificate(stationarity=relative_gradient(iterate, penalty))
@@ -134,12 +125,25 @@ def _certify(
     if not penalty.is_linear:
         return Certificate(stationarity=residual)
     bound = dual.lower_bound(problem)
-    return Certificate(
-        stationarity=residual,
-        gap=relative_gap(problem, penalty, objective / scale / scale, bound),
-        lower_bound=bound * scale * scale,
-        row_dual=_on_all_edges(scale * dual.rows, row_graph),
-        column_dual=_on_all_edges(scale * dual.columns, column_graph),
+    gap = relative_gap(problem, penalty, objective, bound)
+    return Certificate(stationarity=residual, gap=gap, lower_bound=bound)
+
+
+def _in_units(
+    certificate: Certificate,
+    outcome: Outcome,
+    scale: float,
+    row_graph: Graph,
+    column_graph: Graph,
+) -> Certificate:
+    """The certificate in the units of the data, with the dual point of a linear penalty."""
+    if certificate.lower_bound is None or outcome.dual is None:
+        return certificate
+    return replace(
+        certificate,
+        lower_bound=certificate.lower_bound * scale * scale,
+        row_dual=_on_all_edges(scale * outcome.dual.rows, row_graph),
+        column_dual=_on_all_edges(scale * outcome.dual.columns, column_graph),
     )
 
 
@@ -148,7 +152,7 @@ def _on_all_edges(vectors: Array, graph: Graph) -> Array:
     return vectors if len(vectors) else np.zeros((graph.n_edges, vectors.shape[1]))
 
 
-def _status(certificate: Certificate, n_iter: int, max_iter: int, tol: float) -> str:
+def status_of(certificate: Certificate, n_iter: int, max_iter: int, tol: float) -> str:
     reached = certificate.stationarity if certificate.gap is None else certificate.gap
     if reached <= tol:
         return "converged"

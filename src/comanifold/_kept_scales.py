@@ -1,0 +1,83 @@
+"""Looking at single scales of a fit that has kept them."""
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ._sweep import Blocks
+from .ordering import nested_linkage
+from .solvers import TRAVERSALS
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+
+class KeptScalesMixin:
+    """What `CoManifold(keep_scales=True)` can say about each pair of costs."""
+
+    def row_labels_at(self, l: int, k: int) -> Labels:
+        """Clusters of the rows at the scale (l, k); -1 for rows without an observed entry."""
+        return _in_place(self._blocks_at(l, k).row_labels, self._rows)
+
+    def column_labels_at(self, l: int, k: int) -> Labels:
+        """Clusters of the columns at the scale (l, k); -1 where nothing is observed."""
+        return _in_place(self._blocks_at(l, k).column_labels, self._columns)
+
+    def estimate_at(self, l: int, k: int) -> Array:
+        """The smooth estimate at the scale (l, k), in the units of the data."""
+        everything = np.full(self._X.shape, np.nan)
+        estimate = self._scale * self._blocks_at(l, k).expand() + self._mean
+        everything[np.ix_(self._rows, self._columns)] = estimate
+        return everything
+
+    def filled_at(self, l: int, k: int) -> Array:
+        """The data, filled in with the estimate at the scale (l, k)."""
+        return np.where(np.isnan(self._X), self.estimate_at(l, k), self._X)
+
+    @property
+    def row_linkage_(self) -> Array:
+        """Row clusters as they join while both costs grow; heights are row costs."""
+        return self._linkage(0)
+
+    @property
+    def column_linkage_(self) -> Array:
+        """Column clusters as they join while both costs grow; heights are column costs."""
+        return self._linkage(1)
+
+    def _linkage(self, mode: int) -> Array:
+        """Along the chain of scales, and from its end along the arm of this mode."""
+        kept = self._kept()
+        chain = TRAVERSALS[self.traversal][0]
+        path = [(self.scales_[0].l, self.scales_[0].k)]
+        for step in (chain if chain[mode] else (0, 0), (1 - mode, mode)):
+            while any(step):
+                ahead = path[-1][0] + step[0], path[-1][1] + step[1]
+                if ahead not in kept:
+                    break
+                path.append(ahead)
+        at = (self.row_labels_at, self.column_labels_at)[mode]
+        return nested_linkage(
+            [at(*scale) for scale in path], [2.0 ** scale[mode] for scale in path]
+        )
+
+    def _kept(self) -> dict[tuple[int, int], Blocks]:
+        check_is_fitted(self)
+        if self._blocks is None:
+            raise ValueError("the scales were not kept: fit with keep_scales=True to look at them")
+        return self._blocks
+
+    def _blocks_at(self, l: int, k: int) -> Blocks:
+        kept = self._kept()
+        if (l, k) not in kept:
+            ends = [f"{min(values)} to {max(values)}" for values in zip(*kept, strict=True)]
+            raise ValueError(
+                f"there is no scale ({l}, {k}): l runs from {ends[0]}, k from {ends[1]}, and "
+                "scales that would repeat others are left out; scales_ lists those there are"
+            )
+        return kept[l, k]
+
+
+def _in_place(labels: Labels, known: NDArray[np.bool_]) -> Labels:
+    everything = np.full(len(known), -1)
+    everything[known] = labels
+    return everything

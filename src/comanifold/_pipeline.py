@@ -1,0 +1,121 @@
+"""Graphs, surface, metric, and again: the passes of a fit, on a matrix in standard units."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._sweep import Sweep, Weights, sweep
+from .graphs import Graph
+from .low_rank import LowRankCompletion
+from .metrics import CostWeights, ErrorWeights, Hidden, WeightsAsBefore
+from .penalties import Penalty
+from .solvers import Surface
+
+Array = NDArray[np.float64]
+Report = Callable[[str, Sweep], None]
+
+# The paper's weights.
+_PAPER_ALPHA = -0.5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of a fit, checked."""
+
+    n_neighbors: tuple[int, int]
+    first_graphs: str
+    start: tuple[int, int] | None
+    alpha: float | None
+    n_passes: int
+    traversal: str
+    penalty: Penalty
+    solver: str
+    continuation: bool
+    max_iter: int
+    tol: float
+    n_jobs: int | None
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The graphs of a pass and what came of its surface."""
+
+    row_graph: Graph
+    column_graph: Graph
+    sweep: Sweep
+
+
+def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
+    """The last pass over X, every row and column of which has an observed entry."""
+    hidden = Hidden(X)
+    if not len(hidden.values):
+        # Nothing is missing, and the metric is the Euclidean distance whatever the weights and
+        # the graphs; or too little is there to judge by.
+        alpha = _PAPER_ALPHA if settings.alpha is None else settings.alpha
+        weights: list[Weights] = [CostWeights(alpha)]
+        return _passes(X, X, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+    compared, compared_rest = X, hidden.rest
+    if settings.first_graphs == "low-rank":
+        completion = LowRankCompletion(hidden)
+        compared, compared_rest = completion.complete(X), completion.rest
+    if settings.alpha is None:
+        # No pass sees the entries it is judged by: all of them run on the rest of the matrix.
+        judge: list[Weights] = [ErrorWeights(hidden)] * settings.n_passes
+        name = "pass with entries hidden"
+        rest = hidden.rest, compared_rest
+        judged = _passes(*rest, settings, judge, name, report, for_embedding=False)
+        weights = [WeightsAsBefore(done.sweep.scales) for done in judged]
+    else:
+        weights = [CostWeights(settings.alpha)] * settings.n_passes
+    return _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+
+
+def _passes(
+    X: Array,
+    compared: Array,
+    settings: Settings,
+    weights: list[Weights],
+    name: str,
+    report: Report,
+    *,
+    for_embedding: bool = True,
+    keep_scales: bool = False,
+) -> list[Pass]:
+    """One pass for each of the weights; only the last keeps its scales.
+
+    Without an embedding to come, the last needs no metric.
+
+    The rows and columns of `compared` are what the neighbours in the first graphs are found by.
+    """
+    options: dict[str, Any] = {
+        "penalty": settings.penalty,
+        "solver": settings.solver,
+        "continuation": settings.continuation,
+        "max_iter": settings.max_iter,
+        "tol": settings.tol,
+    }
+    for_rows, for_columns = settings.n_neighbors
+    row_graph = Graph.nearest_neighbors(compared, for_rows)
+    column_graph = Graph.nearest_neighbors(compared.T, for_columns)
+    done: list[Pass] = []
+    for number, weight in enumerate(weights, start=1):
+        if done:
+            by_row, by_column = done[-1].sweep.metric.distances()
+            row_graph = Graph.from_distances(by_row, for_rows)
+            column_graph = Graph.from_distances(by_column, for_columns)
+        result = sweep(
+            Surface(X, row_graph, column_graph, **options),
+            X,
+            start=settings.start,
+            traversal=settings.traversal,
+            weights=weight,
+            keep_scales=keep_scales and number == len(weights),
+            n_jobs=settings.n_jobs,
+            with_metric=for_embedding or number < len(weights),
+        )
+        report(f"{name} {number} of {len(weights)}", result)
+        done.append(Pass(row_graph, column_graph, result))
+    return done

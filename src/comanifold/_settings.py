@@ -1,0 +1,95 @@
+"""The parameters of `CoManifold`, checked before any work is done."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from ._pipeline import Settings
+from ._validation import check_n_neighbors, check_stopping
+from .penalties import get_penalty
+from .solvers import SOLVERS, TRAVERSALS
+
+
+def check_settings(model: Any) -> Settings:
+    """The parameters of a model as the pipeline takes them; errors name the one that is wrong."""
+    _check_choice("solver", model.solver, sorted(SOLVERS))
+    _check_choice("traversal", model.traversal, sorted(TRAVERSALS))
+    _check_choice("first_graphs", model.first_graphs, ["low-rank", "masked"])
+    _check_choice("distances", model.distances, ["auto", "dense"])
+    if isinstance(model.embedding, str):
+        _check_choice("embedding", model.embedding, ["diffusion"], "an estimator of distances")
+    elif not hasattr(model.embedding, "fit_transform"):
+        raise ValueError(
+            'embedding must be "diffusion" or an estimator with fit_transform that takes '
+            f"precomputed distances, got {model.embedding!r:.60}"
+        )
+    max_iter, tol = check_stopping(model.max_iter, model.tol)
+    return Settings(
+        n_neighbors=check_n_neighbors(model.n_neighbors),
+        first_graphs=model.first_graphs,
+        start=_check_start(model.start_scale),
+        alpha=_check_alpha(model.alpha),
+        n_passes=_check_count("n_passes", model.n_passes),
+        traversal=model.traversal,
+        penalty=get_penalty(model.penalty),
+        solver=model.solver,
+        continuation=bool(model.continuation),
+        max_iter=max_iter,
+        tol=tol,
+        n_jobs=model.n_jobs,
+    )
+
+
+def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:
+    """Refuse a matrix with too few observed rows or columns to embed."""
+    n_components = _check_count("n_components", n_components)
+    for mode, n_points, clue in (
+        ("row", n_rows, "n_samples"),
+        ("column", n_columns, "n_features"),
+    ):
+        if n_points <= n_components:
+            raise ValueError(
+                f"X has {n_points} {mode}(s) with an observed entry ({clue} = {n_points}): to be "
+                f"embedded in {n_components} coordinate(s), at least {n_components + 1} are "
+                "needed of rows and of columns"
+            )
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+
+
+def _check_choice(name: str, value: Any, choices: list[str], also: str = "") -> None:
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices) + (f" or {also}" if also else "")
+        raise ValueError(f"{name} must be one of {listed}, got {value!r:.60}")
+
+
+def _check_count(name: str, value: Any) -> int:
+    if not _is_integer(value) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r:.60}")
+    return int(value)
+
+
+def _check_alpha(alpha: Any) -> float | None:
+    """None for weights that are learned."""
+    if isinstance(alpha, str) and alpha == "auto":
+        return None
+    is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, (bool, np.bool_))
+    if not is_number or not np.isfinite(alpha):
+        raise ValueError(f'alpha must be "auto" or a finite number, got {alpha!r:.60}')
+    return float(alpha)
+
+
+def _check_start(start_scale: Any) -> tuple[int, int] | None:
+    """None for a start that is searched for."""
+    if isinstance(start_scale, str) and start_scale == "auto":
+        return None
+    pair = (start_scale, start_scale) if np.ndim(start_scale) == 0 else tuple(start_scale)
+    if len(pair) != 2 or not all(_is_integer(part) and abs(part) <= 60 for part in pair):
+        raise ValueError(
+            'start_scale must be "auto", an integer or a pair of integers between -60 and 60, the '
+            f"exponents of the first costs, got {start_scale!r:.60}"
+        )
+    return int(pair[0]), int(pair[1])

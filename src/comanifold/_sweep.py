@@ -1,0 +1,116 @@
+"""From the solution surface to the metric: every scale is solved, added up, and let go."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from .metrics import MultiScaleMetric
+from .solvers import TRAVERSALS, Scale, Solved, Surface
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Weights = Callable[..., float]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """An estimate that is constant on blocks: values[row_labels][:, column_labels]."""
+
+    values: Array
+    row_labels: Labels
+    column_labels: Labels
+
+    def expand(self) -> Array:
+        return self.values[np.ix_(self.row_labels, self.column_labels)]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is left of a surface once all its scales have been added up."""
+
+    scales: list[Scale]
+    blocks: list[Blocks] | None
+    metric: MultiScaleMetric | None
+
+
+def _nothing(X: Array, keep_scales: bool, with_metric: bool) -> Sweep:
+    return Sweep([], [] if keep_scales else None, MultiScaleMetric(X) if with_metric else None)
+
+
+def sweep(
+    surface: Surface,
+    X: Array,
+    *,
+    start: tuple[int, int] | None,
+    traversal: str,
+    weights: Weights,
+    keep_scales: bool,
+    n_jobs: int | None,
+    with_metric: bool = True,
+) -> Sweep:
+    """Solve the surface from `start`, or from where nothing is fused yet, to one cluster.
+
+    The tasks are the arms of the surface, and their sums are added in the order of the surface:
+    the same bits for any number of workers.
+    """
+    _, directions = TRAVERSALS[traversal]
+    total = _nothing(X, keep_scales, with_metric)
+
+    def tasks() -> Iterator:
+        first = surface.start() if start is None else surface.solve(*start)
+        for solved in surface.chain(first, traversal):
+            for direction in directions:
+                # The scale that an arm starts from is counted with the first of its arms.
+                own = direction == directions[0]
+                part = _nothing(X, keep_scales, with_metric)
+                yield delayed(_arm)(surface, part, solved, direction, own, weights)
+
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator", prefer="threads")
+    for part in parallel(tasks()):
+        total.scales.extend(part.scales)
+        if total.blocks is not None:
+            total.blocks.extend(part.blocks)
+        if total.metric is not None:
+            total.metric.merge(part.metric)
+        if traversal == "paper" and part.scales[-1].n_row_clusters <= surface.fewest[0]:
+            break
+    return total
+
+
+def _arm(
+    surface: Surface,
+    part: Sweep,
+    start: Solved,
+    direction: tuple[int, int],
+    own: bool,
+    weights: Weights,
+) -> Sweep:
+    """Add the scales of an arm to `part`, with the one it starts from if it is its own."""
+    # Linear algebra on one thread sums in one order; the arms are what runs side by side.
+    with _libraries().limit(limits=1, user_api="blas"):
+        if own:
+            _add(part, start, weights)
+        for solved in surface.arm(start, direction):
+            _add(part, solved, weights)
+    return part
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _add(part: Sweep, solved: Solved, weights: Weights) -> None:
+    iterate, scale = solved.iterate, solved.scale
+    blocks = iterate.V, iterate.row_labels, iterate.column_labels
+    weight = weights(scale.l, scale.k, *blocks)
+    part.scales.append(replace(scale, weight=weight))
+    if part.metric is not None:
+        part.metric.add(*blocks, weight)
+    if part.blocks is not None:
+        part.blocks.append(Blocks(*blocks))

@@ -1,0 +1,385 @@
+"""The geometry of the rows and of the columns of an incomplete matrix."""
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._kept_scales import KeptScalesMixin
+from ._out_of_sample import distances_to_new
+from ._pipeline import run_passes
+from ._settings import check_settings, check_size
+from ._sweep import Sweep
+from ._validation import check_matrix, listing, masked_to_nan, sparse_to_nan
+from .diffusion_map import DiffusionMap
+from .ordering import embedding_order
+from .penalties import Penalty
+from .solvers import mean_and_scale
+
+Array = NDArray[np.float64]
+
+
+def _places_new_points(self: "CoManifold") -> bool:
+    if isinstance(self.embedding, str) or hasattr(self.embedding, "transform"):
+        return True
+    raise AttributeError(f"{type(self.embedding).__name__} has no transform for new points")
+
+
+class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Embed the rows and the columns of a matrix with missing entries.
+
+    Co-manifold learning (Mishne, Chi and Coifman 2019): the matrix is smoothed along its rows
+    and its columns at once, at every pair of scales from nothing fused to one cluster; the
+    distance between two rows is the sum over all scales of their distances in the filled-in
+    matrices,
+
+    .. math:: d(i, j) = \sum_{l,k} w_{lk}
+              \| \tilde X^{(l,k)}_{i \cdot} - \tilde X^{(l,k)}_{j \cdot} \|,
+
+    and likewise between columns; diffusion maps embed both. With nothing missing, that is the
+    diffusion map of the matrix. Multiplying or shifting the data changes nothing but the units
+    of the distances, and the order of rows and columns does not matter.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of coordinates of each embedding.
+    n_neighbors : int or pair of int, default=5
+        Neighbours of each row and each column in the graphs along which the matrix is smoothed.
+    penalty : {"snowflake", "linear", "log", "mcp"} or Penalty, default="snowflake"
+    solver : {"fast", "paper"}, default="fast"
+        See `co_cluster`.
+    start_scale : "auto", int or pair of int, default="auto"
+        Exponents l and k of the first costs, 2^l for rows and 2^k for columns, in units in
+        which the observed entries have variance one. "auto" starts where nothing is fused yet.
+    alpha : "auto" or float, default="auto"
+        The weight of a scale: a number gives (row cost times column cost)^alpha, the paper has
+        -1/2. "auto" hides a tenth of the observed entries, solves the surface without them, and
+        lets each scale count by how well it predicts them.
+    n_passes : int, default=1
+        In every pass after the first the graphs are rebuilt from the distances of the one
+        before. With masked first graphs and little observed, a second pass helps.
+    continuation : bool, default=True
+        Start each scale from the solution of the one before, so that clusters are nested (for
+        penalties as steep at the origin as the snowflake). False solves each on its own.
+    embedding : "diffusion" or estimator, default="diffusion"
+        An estimator with `fit_transform` that takes precomputed distances, such as
+        ``Isomap(metric="precomputed")``; one copy is fitted to each mode.
+    bandwidth : "local", ("local", int), "median" or float, default="local"
+        Of the diffusion maps; see `DiffusionMap`.
+    distances : {"auto", "dense"}, default="auto"
+        How the distances are stored: all of them.
+    keep_scales : bool, default=False
+        Keep every scale, as cluster labels and block values, for `estimate_at`, `filled_at`,
+        `row_labels_at`, `column_labels_at`, `row_linkage_` and `column_linkage_`.
+    n_jobs : int, optional
+        Parts of the surface that are solved side by side, on threads unless a
+        `joblib.parallel_config` says otherwise. The result is the same, bit for bit.
+    random_state : int, RandomState or None, default=None
+        Handed to `embedding` if it takes one and has none. The method itself draws nothing.
+    verbose : int, default=0
+        1 reports the passes on standard error, 2 every scale.
+    first_graphs : {"low-rank", "masked"}, default="low-rank"
+        By what the neighbours in the first graphs are found: on the matrix completed by one of
+        low rank (`comanifold.low_rank`), or on what both rows have observed, as in the paper.
+    traversal : {"symmetric", "paper"}, default="symmetric"
+        Which pairs of costs are solved. "symmetric" treats rows and columns alike, so that
+        transposing the matrix swaps the two results. "paper" is Algorithm 2: for every row
+        cost, column costs up to one column cluster.
+    absent : {"missing", "zero"}, optional
+        What an entry means that a sparse matrix does not store. Needed for sparse input only.
+    tol : float, default=1e-3
+        Where each scale stops: the relative stationarity residual (see `Certificate`).
+    max_iter : int, default=10000
+
+    Attributes
+    ----------
+    row_embedding_ : ndarray of shape (n_rows, n_components)
+    column_embedding_ : ndarray of shape (n_columns, n_components)
+    row_eigenvalues_, column_eigenvalues_ : ndarray of shape (n_components,)
+        Only with diffusion maps.
+    row_distances_, column_distances_ : ndarray
+        Multi-scale distances, in the units of the data.
+    row_affinity_, column_affinity_ : ndarray
+        Only with diffusion maps.
+    filled_ : ndarray of shape (n_rows, n_columns)
+        The data, with missing entries filled in by the mean of all scales, by weight.
+    row_order_, column_order_ : ndarray of int
+        Orders that show the matrix organised: ``filled_[row_order_][:, column_order_]``.
+    row_graph_, column_graph_ : Graph
+        The graphs of the last pass, of the rows and columns with an observed entry.
+    unobserved_rows_, unobserved_columns_ : ndarray of int
+        Rows and columns without an observed entry. They are left in place: coordinates,
+        distances and filled-in values are NaN, labels -1.
+    scales_ : list of Scale
+        One record for each pair of costs of the last pass: l, k, row_cost, column_cost,
+        n_row_clusters, n_column_clusters, objective, certificate, n_iter, status, seconds,
+        weight.
+    row_linkage_, column_linkage_ : ndarray
+        With `keep_scales`: clusters as they join while both costs grow, as a SciPy linkage
+        matrix whose heights are costs.
+    n_iter_ : int
+        Iterations over all scales.
+    n_features_in_ : int
+    feature_names_in_, row_names_in_ : ndarray of str
+        Labels of the columns and of the rows of a DataFrame.
+
+    See Also
+    --------
+    DiffusionMap : The embedding alone.
+    co_cluster : One pair of costs.
+
+    References
+    ----------
+    Mishne, Chi and Coifman (2019), Co-manifold learning with missing data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comanifold import CoManifold
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.cos(np.linspace(0, 3, 40)[:, None] - np.linspace(0, 3, 30))
+    >>> X[rng.random(X.shape) < 0.5] = np.nan
+    >>> model = CoManifold().fit(X)
+    >>> model.row_embedding_.shape, model.column_embedding_.shape
+    ((40, 2), (30, 2))
+    >>> position = np.corrcoef(model.row_embedding_[:, 0], np.linspace(0, 3, 40))[0, 1]
+    >>> bool(abs(position) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int | tuple[int, int] = 5,
+        penalty: str | Penalty = "snowflake",
+        solver: str = "fast",
+        start_scale: str | int | tuple[int, int] = "auto",
+        alpha: str | float = "auto",
+        n_passes: int = 1,
+        continuation: bool = True,
+        embedding: Any = "diffusion",
+        bandwidth: str | float | tuple[str, int] = "local",
+        distances: str = "auto",
+        keep_scales: bool = False,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        first_graphs: str = "low-rank",
+        traversal: str = "symmetric",
+        absent: str | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+    ):
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.penalty = penalty
+        self.solver = solver
+        self.start_scale = start_scale
+        self.alpha = alpha
+        self.n_passes = n_passes
+        self.continuation = continuation
+        self.embedding = embedding
+        self.bandwidth = bandwidth
+        self.distances = distances
+        self.keep_scales = keep_scales
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.first_graphs = first_graphs
+        self.traversal = traversal
+        self.absent = absent
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @classmethod
+    def as_in_the_paper(cls, n_components: int = 2, **parameters: Any) -> "CoManifold":
+        """The settings of the paper; `parameters` are set on top of them."""
+        paper = {
+            "alpha": -0.5,
+            "n_passes": 1,
+            "bandwidth": "median",
+            "first_graphs": "masked",
+            "traversal": "paper",
+        }
+        return cls(n_components, **{**paper, **parameters})
+
+    def fit(self, X: ArrayLike, y: Any = None) -> "CoManifold":  # noqa: ARG002
+        """Find the geometry of the rows and of the columns of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+            NaN, or the mask of a masked array, for missing entries. A DataFrame keeps its
+            labels. A sparse matrix needs `absent`.
+        y : ignored
+        """
+        settings = check_settings(self)
+        row_names = getattr(X, "index", None)
+        self._X = X = check_matrix(self._read(X, reset=True))
+        missing = np.isnan(X)
+        self._rows, self._columns = ~missing.all(axis=1), ~missing.all(axis=0)
+        check_size(int(self._rows.sum()), int(self._columns.sum()), self.n_components)
+        self.unobserved_rows_ = np.flatnonzero(~self._rows)
+        self.unobserved_columns_ = np.flatnonzero(~self._columns)
+        self._warn_of_unobserved()
+        self.row_names_in_ = None if row_names is None else np.asarray(row_names)
+
+        observed = X[np.ix_(self._rows, self._columns)]
+        self._mean, self._scale = mean_and_scale(observed)
+        last = run_passes(
+            (observed - self._mean) / self._scale,
+            settings,
+            keep_scales=bool(self.keep_scales),
+            report=self._report,
+        )
+        self.row_graph_, self.column_graph_ = last.row_graph, last.column_graph
+        self.scales_ = last.sweep.scales
+        self.n_iter_ = sum(scale.n_iter for scale in self.scales_)
+        self._warn_of_unconverged()
+        kept = last.sweep.blocks
+        places = [(scale.l, scale.k) for scale in self.scales_]
+        self._blocks = None if kept is None else dict(zip(places, kept, strict=True))
+
+        metric = last.sweep.metric
+        self._total_weight, self._filled = metric.total_weight, metric.filled
+        estimate = self._scale * self._filled + self._mean
+        filled = np.where(np.isnan(observed), estimate, observed)
+        self.filled_ = _in_place(filled, self._rows, self._columns)
+        by_row, by_column = metric.distances()
+        self._publish("row", by_row, self._rows)
+        self._publish("column", by_column, self._columns)
+        self._n_features_out = self.row_embedding_.shape[1]
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
+        """Fit to X and return the embedding of its rows."""
+        return self.fit(X).row_embedding_
+
+    @available_if(_places_new_points)
+    def transform(self, X: ArrayLike) -> Array:
+        """Place new rows in the embedding of the rows; NaN for a row with nothing observed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_columns)
+            NaN for missing entries. A row of the fitted matrix is placed where it was.
+        """
+        check_is_fitted(self)
+        new = np.asarray(self._read(X, reset=False), dtype=float)[:, self._columns]
+        return self._place(new, "row", self._filled, self._rows)
+
+    @available_if(_places_new_points)
+    def transform_columns(self, X: ArrayLike) -> Array:
+        """Place new columns in the embedding of the columns; NaN where nothing is observed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_new)
+            New columns for the rows of the fitted matrix. NaN for missing entries.
+        """
+        check_is_fitted(self)
+        X = np.array(sparse_to_nan(masked_to_nan(X), self.absent), dtype=float)
+        if X.ndim != 2 or X.shape[0] != len(self._rows):
+            raise ValueError(
+                f"X must have the {len(self._rows)} rows of the fitted matrix, got shape {X.shape}"
+            )
+        return self._place(X.T[:, self._rows], "column", self._filled.T, self._columns)
+
+    def _place(self, new: Array, mode: str, filled: Array, known: NDArray[np.bool_]) -> Array:
+        if np.isinf(new).any():
+            raise ValueError("X has an infinite value (inf): mark it missing with NaN")
+        distances = getattr(self, f"{mode}_distances_")[np.ix_(known, known)] / self._scale
+        standard = (new - self._mean) / self._scale
+        apart = distances_to_new(standard, filled, distances, self._total_weight)
+        seen = ~np.isnan(apart).any(axis=1)
+        if not seen.all():
+            warnings.warn(
+                f"new {mode}s with nothing observed get no coordinates: "
+                f"{listing(np.flatnonzero(~seen))}",
+                UserWarning,
+                stacklevel=3,
+            )
+        placed = np.full((len(new), self._n_features_out), np.nan)
+        if seen.any():
+            placed[seen] = self._maps[mode].transform(apart[seen])
+        return placed
+
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        X = sparse_to_nan(masked_to_nan(X), self.absent)
+        return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
+
+    def _publish(self, mode: str, distances: Array, known: NDArray[np.bool_]) -> None:
+        """Embed one mode and set its attributes, in the places of the data."""
+        if isinstance(self.embedding, str):
+            embedding = DiffusionMap(
+                self.n_components, metric="precomputed", bandwidth=self.bandwidth
+            )
+        else:
+            embedding = clone(self.embedding)
+            if embedding.get_params().get("random_state", 0) is None:
+                embedding.set_params(random_state=self.random_state)
+        points = np.asarray(embedding.fit_transform(distances))
+        coordinates = np.full((len(known), points.shape[1]), np.nan)
+        coordinates[known] = points
+        self._maps = {**getattr(self, "_maps", {}), mode: embedding}
+        setattr(self, f"{mode}_embedding_", coordinates)
+        setattr(self, f"{mode}_order_", embedding_order(coordinates))
+        setattr(self, f"{mode}_distances_", _in_place(self._scale * distances, known, known))
+        is_diffusion = isinstance(embedding, DiffusionMap)
+        affinity = _in_place(embedding.affinity_, known, known) if is_diffusion else None
+        setattr(self, f"{mode}_affinity_", affinity)
+        setattr(self, f"{mode}_eigenvalues_", embedding.eigenvalues_ if is_diffusion else None)
+
+    def _warn_of_unobserved(self) -> None:
+        for mode in ("row", "column"):
+            lost = getattr(self, f"unobserved_{mode}s_")
+            if lost.size:
+                warnings.warn(
+                    f"{mode}s with no observed entry get no coordinates (NaN): {listing(lost)}",
+                    UserWarning,
+                    stacklevel=3,
+                )
+
+    def _warn_of_unconverged(self) -> None:
+        unfinished = [scale for scale in self.scales_ if scale.status != "converged"]
+        if unfinished:
+            worst = max(scale.certificate.stationarity for scale in unfinished)
+            warnings.warn(
+                f"{len(unfinished)} of {len(self.scales_)} scales stopped before reaching "
+                f"tol={self.tol:g}, the worst at {worst:.2g}; scales_ names them. Raise max_iter "
+                "or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _report(self, name: str, sweep: Sweep) -> None:
+        if self.verbose < 1:
+            return
+        seconds = sum(scale.seconds for scale in sweep.scales)
+        lines = [f"{name}: {len(sweep.scales)} scales, {seconds:.2f} s of solving"]
+        if self.verbose > 1:
+            lines += [f"    {scale}" for scale in sweep.scales]
+        print("\n".join(lines), file=sys.stderr)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = self.absent is not None
+        return tags
+
+
+def _in_place(values: Array, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Array:
+    """A matrix of the chosen rows and columns among the others, which are NaN."""
+    if rows.all() and columns.all():
+        return values
+    everything = np.full((len(rows), len(columns)), np.nan)
+    everything[np.ix_(rows, columns)] = values
+    return everything

@@ -1,0 +1,374 @@
+"""Diffusion maps of points given by incomplete feature vectors or by their distances."""
+
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._validation import check_matrix, masked_to_nan
+from .graphs import masked_distances
+
+Array = NDArray[np.float64]
+
+# The neighbour whose distance is the bandwidth at a point, unless another is named.
+_LOCAL_NEIGHBOR = 7
+
+# Up to this many points all eigenvectors that are needed come from a dense solver.
+_DENSE = 1500
+
+
+class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Embed points by the leading eigenvectors of a random walk between them.
+
+    With the affinities :math:`A_{ij} = \exp(-d_{ij}^2 / \sigma^2)` and the row sums :math:`D`,
+    the walk :math:`P = D^{-1} A` has eigenvalues :math:`1 = \lambda_0 \ge \lambda_1 \ge \dots`
+    and right eigenvectors :math:`\psi`, of unit length under the stationary distribution. The
+    point i is placed at :math:`(\lambda_1^t \psi_1(i), \dots, \lambda_d^t \psi_d(i))`.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of coordinates, less than the number of points.
+    metric : {"masked", "precomputed"}, default="masked"
+        "masked": X holds feature vectors, NaN for missing entries, and distances are those of
+        `comanifold.masked_distances`. "precomputed": X holds distances; a sparse matrix of
+        distances has no affinity where it has no entry.
+    bandwidth : "local", ("local", int), "median" or float, default="local"
+        :math:`\sigma`: the median distance (the paper's choice) or a number. "local" scales
+        each pair by its own :math:`\sigma_i \sigma_j` instead of :math:`\sigma^2`, with
+        :math:`\sigma_i` the distance of i to its 7th neighbour, or the one named.
+    diffusion_time : float, default=1.0
+        t.
+    density_normalization : float, default=0.0
+        Divide affinities by this power of the density at both points first. 0 is the paper, 1
+        removes the influence of the density altogether (Coifman and Lafon 2006).
+    random_state : int, RandomState or None, default=0
+        For the start of the iterative eigensolver, used past 1,500 points.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_points, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+        Without the first one, which is 1.
+    affinity_ : ndarray or sparse array of shape (n_points, n_points)
+    bandwidth_ : float or ndarray of shape (n_points,)
+        :math:`\sigma`, or :math:`\sigma_i`.
+    n_features_in_ : int
+
+    References
+    ----------
+    Coifman and Lafon (2006), Diffusion maps. Zelnik-Manor and Perona (2004), Self-tuning
+    spectral clustering.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comanifold import DiffusionMap
+    >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    >>> circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> embedding = DiffusionMap(bandwidth=0.3).fit_transform(circle)
+    >>> radius = np.linalg.norm(embedding, axis=1)
+    >>> bool(np.ptp(radius) < 1e-6 * radius.mean())
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        metric: str = "masked",
+        bandwidth: str | float | tuple[str, int] = "local",
+        diffusion_time: float = 1.0,
+        density_normalization: float = 0.0,
+        random_state: int | np.random.RandomState | None = 0,
+    ):
+        self.n_components = n_components
+        self.metric = metric
+        self.bandwidth = bandwidth
+        self.diffusion_time = diffusion_time
+        self.density_normalization = density_normalization
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> "DiffusionMap":  # noqa: ARG002
+        """Embed the rows of X, or the points whose distances X holds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_features) or (n_points, n_points)
+        y : ignored
+        """
+        distances = self._distances(X, reset=True)
+        n_points = distances.shape[0]
+        self._check_parameters(n_points)
+        self.bandwidth_ = _bandwidth(distances, self.bandwidth)
+        self.affinity_ = _affinity(distances, self.bandwidth_, self.bandwidth_)
+        self._density = _sums(self.affinity_)
+        walk = self._normalized(self.affinity_, self._density)
+        self._degree = _sums(walk)
+        _warn_if_disconnected(walk)
+        root = np.sqrt(self._degree)
+        eigenvalues, vectors = _leading_eigenvectors(
+            _scaled(walk, 1.0 / root, 1.0 / root),
+            self.n_components,
+            root / np.linalg.norm(root),
+            self.random_state,
+        )
+        self.eigenvalues_ = eigenvalues
+        self._eigenvectors = vectors * np.sqrt(self._degree.sum()) / root[:, None]
+        self.embedding_ = self._eigenvectors * eigenvalues**self.diffusion_time
+        self._n_features_out = self.n_components
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
+        """Embed the rows of X; see `fit`."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: ArrayLike) -> Array:
+        r"""Place new points by the Nyström extension.
+
+        It is :math:`\psi(x) = \sum_j P_{xj} \psi_j / \lambda` with the walk from x. A point of the
+        training data is placed where it was.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features) or (n_new, n_points)
+            With `metric="precomputed"`, the distances of the new points to those of `fit`.
+        """
+        check_is_fitted(self)
+        distances = self._distances(X, reset=False)
+        new_bandwidth = (
+            self.bandwidth_
+            if np.ndim(self.bandwidth_) == 0
+            else _bandwidth(distances, self.bandwidth)
+        )
+        affinity = _affinity(distances, new_bandwidth, self.bandwidth_)
+        density = _sums(affinity)
+        # A point without any affinity belongs nowhere.
+        density[density == 0.0] = np.nan
+        walk = self._normalized(affinity, density)
+        steps = _scaled(walk, 1.0 / (_sums(walk) + 0.0 * density), None)
+        # lambda^t psi, with psi = P psi_fit / lambda.
+        powers = np.zeros_like(self.eigenvalues_)
+        positive = self.eigenvalues_ > 0
+        powers[positive] = self.eigenvalues_[positive] ** (self.diffusion_time - 1.0)
+        return (steps @ self._eigenvectors) * powers
+
+    def _normalized(self, affinity: Any, density: Array) -> Any:
+        power = self.density_normalization
+        if power == 0.0:
+            return affinity
+        return _scaled(affinity, density**-power, self._density**-power)
+
+    def _distances(self, X: ArrayLike, *, reset: bool) -> Any:
+        if self.metric not in ("masked", "precomputed"):
+            raise ValueError(f'metric must be "masked" or "precomputed", got {self.metric!r}')
+        precomputed = self.metric == "precomputed"
+        X = validate_data(
+            self,
+            masked_to_nan(X),
+            reset=reset,
+            accept_sparse="csr" if precomputed else False,
+            dtype=float if precomputed else "numeric",
+            ensure_all_finite=False if precomputed else "allow-nan",
+            ensure_min_samples=2 if reset else 1,
+        )
+        if not precomputed:
+            X = check_matrix(X, need_observed_rows=reset)
+            if reset:
+                self._fit_X = X
+                return masked_distances(X)
+            return masked_distances(X, self._fit_X)
+        if reset and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f'with metric="precomputed" X must be square, the distances between all points, '
+                f"got shape {X.shape}"
+            )
+        values = X.data if sparse.issparse(X) else X
+        if np.isnan(values).any() or (values < 0).any():
+            raise ValueError("distances must not be negative or NaN; infinite ones are allowed")
+        if reset:
+            _refuse_asymmetric(X)
+            if sparse.issparse(X):
+                return _with_zero_diagonal(X)
+        return X
+
+    def _check_parameters(self, n_points: int) -> None:
+        n_components = self.n_components
+        if not isinstance(n_components, numbers.Integral) or not 1 <= n_components < n_points:
+            raise ValueError(
+                f"n_components must be an integer from 1 to {n_points - 1}, one less than the "
+                f"number of points, got {n_components!r}"
+            )
+        if not isinstance(self.diffusion_time, numbers.Real) or not self.diffusion_time >= 0:
+            raise ValueError(f"diffusion_time must be at least 0, got {self.diffusion_time!r}")
+        power = self.density_normalization
+        if not isinstance(power, numbers.Real) or not 0 <= power <= 1:
+            raise ValueError(f"density_normalization must lie between 0 and 1, got {power!r}")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.metric == "masked"
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.sparse = self.metric == "precomputed"
+        return tags
+
+
+def _refuse_asymmetric(distances: Any) -> None:
+    if sparse.issparse(distances):
+        difference = abs(distances - distances.T)
+        symmetric = difference.nnz == 0 or difference.max() <= 1e-8 * distances.data.max()
+    else:
+        symmetric = np.allclose(distances, distances.T, rtol=1e-8, atol=0.0)
+    if not symmetric:
+        raise ValueError("distances must be symmetric: X differs from its transpose")
+
+
+def _bandwidth(distances: Any, bandwidth: Any) -> float | Array:
+    """sigma, or one for each row of distances."""
+    if isinstance(bandwidth, str) and bandwidth == "median":
+        is_sparse = sparse.issparse(distances)
+        values = _above_diagonal(distances).data if is_sparse else distances[_above(distances)]
+        finite = values[np.isfinite(values)]
+        middle = float(np.median(finite)) if finite.size else 0.0
+        return middle or float(_smallest_positive(finite[None])[0])
+    q = _local_neighbor(bandwidth)
+    if q is not None:
+        return _distances_to_neighbor(distances, q)
+    is_number = isinstance(bandwidth, numbers.Real) and not isinstance(bandwidth, bool)
+    if not is_number or not 0 < bandwidth < np.inf:
+        raise ValueError(
+            'bandwidth must be "local", ("local", q) with a positive integer q, "median" or a '
+            f"positive number, got {bandwidth!r}"
+        )
+    return float(bandwidth)
+
+
+def _local_neighbor(bandwidth: Any) -> int | None:
+    if isinstance(bandwidth, str) and bandwidth == "local":
+        return _LOCAL_NEIGHBOR
+    is_pair = isinstance(bandwidth, (tuple, list)) and len(bandwidth) == 2
+    if is_pair and bandwidth[0] == "local":
+        q = bandwidth[1]
+        if isinstance(q, numbers.Integral) and not isinstance(q, bool) and q >= 1:
+            return int(q)
+    return None
+
+
+def _distances_to_neighbor(distances: Any, q: int) -> Array:
+    """For each row the (q + 1)-th smallest distance, or the largest finite one before it.
+
+    In the training data that is the distance to the q-th neighbour, as the smallest distance is
+    that of a point to itself; for new points the same rule is continuous with it.
+    """
+    if sparse.issparse(distances):
+        bounds = zip(distances.indptr[:-1], distances.indptr[1:], strict=True)
+        rows = [distances.data[start:stop] for start, stop in bounds]
+    else:
+        rows = distances
+    found = np.empty(len(rows))
+    for i, row in enumerate(rows):
+        finite = row[np.isfinite(row)]
+        last = min(q, finite.size - 1)
+        found[i] = np.partition(finite, last)[last] if finite.size else 0.0
+        if found[i] == 0.0:  # as many duplicates
+            found[i] = _smallest_positive(finite[None])[0]
+    return found
+
+
+def _smallest_positive(distances: Array) -> Array:
+    """The smallest positive entry of each row, 1 if there is none."""
+    positive = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
+    return np.where(np.isfinite(positive), positive, 1.0)
+
+
+def _above(distances: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(distances.shape[0], 1)
+
+
+def _above_diagonal(distances: Any) -> Any:
+    return sparse.triu(distances, 1, format="csr")
+
+
+def _with_zero_diagonal(distances: Any) -> Any:
+    """A sparse matrix in which the distance of every point to itself is stored."""
+    entries = distances.tocoo()
+    off = entries.row != entries.col
+    own = np.arange(distances.shape[0])
+    rows, columns = (np.concatenate([part[off], own]) for part in (entries.row, entries.col))
+    data = np.concatenate([entries.data[off], np.zeros(len(own))])
+    return sparse.csr_array((data, (rows, columns)), shape=distances.shape)
+
+
+def _affinity(distances: Any, row_sigma: float | Array, column_sigma: float | Array) -> Any:
+    """exp(-d^2 / (sigma_i sigma_j))."""
+    if sparse.issparse(distances):
+        entries = distances.tocoo()
+        scale = [
+            np.broadcast_to(sigma, size)[index]
+            for sigma, size, index in (
+                (row_sigma, distances.shape[0], entries.row),
+                (column_sigma, distances.shape[1], entries.col),
+            )
+        ]
+        data = np.exp(-(entries.data / scale[0]) * (entries.data / scale[1]))
+        return sparse.csr_array((data, (entries.row, entries.col)), shape=distances.shape)
+    affinity = distances / np.reshape(row_sigma, (-1, 1))
+    affinity *= distances / column_sigma
+    np.negative(affinity, out=affinity)
+    return np.exp(affinity, out=affinity)
+
+
+def _sums(A: Any) -> Array:
+    return np.asarray(A.sum(axis=1)).ravel()
+
+
+def _scaled(A: Any, by_row: Array, by_column: Array | None) -> Any:
+    """diag(by_row) A diag(by_column)."""
+    if sparse.issparse(A):
+        A = sparse.diags_array(by_row) @ A
+        return A if by_column is None else A @ sparse.diags_array(by_column)
+    A = A * by_row[:, None]
+    return A if by_column is None else np.multiply(A, by_column, out=A)
+
+
+def _leading_eigenvectors(
+    S: Any, n_components: int, known: Array, random_state: Any
+) -> tuple[Array, Array]:
+    """The largest eigenvalues of S, and their vectors, but for the known one of eigenvalue 1."""
+    n_points = S.shape[0]
+    if n_points <= _DENSE or n_components > n_points // 4:
+        S = S.toarray() if sparse.issparse(S) else S
+        # All eigenvalues are at least -1: pushed down to that, the known one comes last.
+        deflated = S - 2.0 * np.outer(known, known)
+        first = n_points - n_components
+        eigenvalues, vectors = linalg.eigh(deflated, subset_by_index=[first, n_points - 1])
+    else:
+        start = check_random_state(random_state).uniform(-1.0, 1.0, n_points)
+        operator = LinearOperator(
+            S.shape, matvec=lambda x: S @ x - 2.0 * known * (known @ x), dtype=float
+        )
+        eigenvalues, vectors = eigsh(operator, k=n_components, which="LA", v0=start, tol=1e-12)
+        order = np.argsort(eigenvalues)
+        eigenvalues, vectors = eigenvalues[order], vectors[:, order]
+    eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(n_components)])
+    return eigenvalues, vectors * signs
+
+
+def _warn_if_disconnected(walk: Any) -> None:
+    n_parts = connected_components(sparse.csr_array(walk), directed=False)[0]
+    if n_parts > 1:
+        warnings.warn(
+            f"the affinities fall into {n_parts} parts with nothing between them: the embedding "
+            "separates the parts and says nothing of how they lie. A larger bandwidth joins them",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,107 @@
+"""Completion of a matrix by one of low rank, with the strength of its penalty found by itself."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .metrics import Hidden
+
+Array = NDArray[np.float64]
+
+# The most directions that are followed, and how the penalty falls from where all vanish.
+_MOST_DIRECTIONS = 20
+_FALL = 0.7
+_N_PENALTIES = 20
+
+# Rounds for one penalty, and the relative change of the matrix at which they stop.
+_ROUNDS = 100
+_STEADY = 1e-3
+
+# So many penalties may predict hidden entries no better before the path is given up.
+_PATIENCE = 3
+
+
+class LowRankCompletion:
+    r"""The matrix of low rank that goes with the observed entries of another.
+
+    Minimises :math:`\tfrac12 \| P_\Theta(X - Z) \|_F^2 + \lambda \| Z \|_*` (SoftImpute), by
+    alternating ridge regressions on the filled-in matrix, along a path of falling
+    :math:`\lambda`; the one is taken that predicts hidden entries best.
+
+    Parameters
+    ----------
+    hidden : Hidden
+        A matrix of mean zero and the entries of it that are hidden.
+
+    Attributes
+    ----------
+    rest : ndarray of shape (n_rows, n_columns)
+        The matrix without the hidden entries, completed.
+
+    References
+    ----------
+    Mazumder, Hastie and Tibshirani (2010), Spectral regularization algorithms for learning
+    large incomplete matrices. Hastie et al. (2015), Matrix completion and low-rank SVD via
+    fast alternating least squares.
+    """
+
+    def __init__(self, hidden: Hidden):
+        self._n_steps, least, worse = 1, np.inf, 0
+        self.rest = hidden.rest
+        for step, (A, B) in enumerate(_path(hidden.rest), start=1):
+            predicted = np.einsum("er,er->e", A[hidden.rows], B[hidden.columns])
+            error = float(np.sum((predicted - hidden.values) ** 2))
+            worse += 1
+            if error < least:
+                self._n_steps, least, worse = step, error, 0
+                self.rest = np.where(np.isnan(hidden.rest), A @ B.T, hidden.rest)
+            if worse == _PATIENCE:
+                break
+
+    def complete(self, X: Array) -> Array:
+        """X, filled in under the penalty that was found."""
+        for A, B in islice(_path(X), self._n_steps):
+            completed = np.where(np.isnan(X), A @ B.T, X)
+        return completed
+
+
+def _path(X: Array) -> Iterator[tuple[Array, Array]]:
+    """Factors A, B of solutions A B' under falling penalties, each from the last.
+
+    The two are not computed alike: which comes first depends on the matrix alone, so that
+    transposing it swaps them.
+    """
+    if _prefer_transposed(X):
+        for B, A in _path(X.T):
+            yield A, B
+        return
+    missing = np.isnan(X)
+    n_directions = min(_MOST_DIRECTIONS, *X.shape)
+    filled = np.where(missing, 0.0, X)
+    U, values, Vt = np.linalg.svd(filled, full_matrices=False)
+    root = np.sqrt(values[:n_directions])
+    A, B = U[:, :n_directions] * root, Vt[:n_directions].T * root
+    penalty = float(values[0]) or 1.0
+    for _ in range(_N_PENALTIES):
+        penalty *= _FALL
+        ridge = penalty * np.eye(n_directions)
+        product = A @ B.T
+        for _ in range(_ROUNDS):
+            before = product
+            np.copyto(filled, product, where=missing)
+            B = np.linalg.solve(A.T @ A + ridge, A.T @ filled).T
+            np.copyto(filled, A @ B.T, where=missing)
+            A = np.linalg.solve(B.T @ B + ridge, B.T @ filled.T).T
+            product = A @ B.T
+            if np.linalg.norm(product - before) <= _STEADY * np.linalg.norm(product):
+                break
+        yield A, B
+
+
+def _prefer_transposed(X: Array) -> bool:
+    def weight(A: Array) -> tuple[int, float]:
+        return len(A), float(np.var(np.nanmean(A, axis=1)))
+
+    return weight(X) < weight(X.T)

@@ -1,0 +1,6 @@
+"""Distances between rows and between columns over all scales."""
+
+from ._multi_scale import MultiScaleMetric
+from ._weights import CostWeights, ErrorWeights, Hidden, WeightsAsBefore
+
+__all__ = ["CostWeights", "ErrorWeights", "Hidden", "MultiScaleMetric", "WeightsAsBefore"]

@@ -1,0 +1,96 @@
+"""How much each scale counts in the metric."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+# The weight of a scale falls with this power of its squared error on hidden entries.
+_SHARPNESS = 10.0
+
+# One entry in so many is hidden.
+_HIDE_EVERY = 10
+
+# Rows and columns keep at least so many entries.
+_KEEP = 2
+
+
+class CostWeights:
+    """(row cost times column cost)^alpha, the paper's weights."""
+
+    def __init__(self, alpha: float):
+        self.alpha = alpha
+
+    def __call__(self, l: int, k: int, *_blocks: Array) -> float:
+        return 2.0 ** (self.alpha * (l + k))
+
+
+class ErrorWeights:
+    """A falling power of the error with which a scale predicts entries hidden from it."""
+
+    def __init__(self, hidden: "Hidden"):
+        self.hidden = hidden
+
+    def __call__(
+        self,
+        l: int,  # noqa: ARG002
+        k: int,  # noqa: ARG002
+        values: Array,
+        row_labels: Labels,
+        column_labels: Labels,
+    ) -> float:
+        hidden = self.hidden
+        predicted = values[row_labels[hidden.rows], column_labels[hidden.columns]]
+        return float(np.mean((predicted - hidden.values) ** 2) + hidden.floor) ** -_SHARPNESS
+
+
+class WeightsAsBefore:
+    """The weights that another sweep of a similar surface had, by scale."""
+
+    def __init__(self, scales: list):
+        self._solved = np.array([(scale.l, scale.k) for scale in scales])
+        weights = np.array([scale.weight for scale in scales])
+        self._weights = weights / weights.max()
+
+    def __call__(self, l: int, k: int, *_blocks: Array) -> float:
+        # Past the end of an arm nothing changes any more: the nearest scales stand for it.
+        steps = np.abs(self._solved - (l, k)).sum(axis=1)
+        return float(self._weights[steps == steps.min()].mean())
+
+
+class Hidden:
+    """Observed entries taken out of a matrix, to see how well they are predicted.
+
+    They are taken at even steps in the order of their values, from both ends: which ones does
+    not depend on the order of rows and columns, nor on the units.
+
+    Attributes
+    ----------
+    rows, columns : ndarray of int
+    values : ndarray of float
+    rest : ndarray of shape (n_rows, n_columns)
+        The matrix without them. From a matrix with nothing missing, nothing is taken.
+    floor : float
+        An error too small to matter, for matrices that are predicted exactly.
+    """
+
+    def __init__(self, X: Array):
+        rows, columns = np.nonzero(~np.isnan(X))
+        if len(rows) == X.size:
+            rows, columns = rows[:0], columns[:0]
+        order = np.argsort(X[rows, columns], kind="stable")
+        rank = np.arange(len(order))
+        rank = np.minimum(rank, rank[::-1])
+        candidates = order[rank % _HIDE_EVERY == _HIDE_EVERY // 2]
+        # All candidates of a row or column, or none: whichever order they are looked at in.
+        chosen = candidates
+        for places, size in ((rows, X.shape[0]), (columns, X.shape[1])):
+            left = np.bincount(places, minlength=size)
+            left -= np.bincount(places[candidates], minlength=size)
+            chosen = chosen[left[places[chosen]] >= _KEEP]
+        self.rows, self.columns = rows[chosen], columns[chosen]
+        self.values = X[self.rows, self.columns]
+        self.rest = X.copy()
+        self.rest[self.rows, self.columns] = np.nan
+        self.floor = 1e-6 * float(np.nanvar(X)) or 1.0

@@ -1,0 +1,223 @@
+"""The solution surface: co-clusterings over a grid of costs that grow by powers of two.
+
+At the scale (l, k) the costs are 2^l for rows and 2^k for columns. A chain of scales is solved
+one after the other; from each of its scales start arms, along which one cost grows alone until
+one cluster is left in that mode. Every scale starts from the solution before it, so that what
+has fused stays fused, and arms depend on nothing but their own start: they can be solved in any
+order, or at the same time.
+
+- "symmetric": along the chain both costs grow, from each of its scales one arm goes up in l and
+  one in k. Transposing the matrix transposes the surface.
+- "paper": along the chain l grows, and from each of its scales an arm goes up in k. Algorithm 2
+  of the paper ends with the first arm that leaves one row cluster.
+
+Past one cluster a cost changes nothing: those scales would repeat others and are left out.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graphs import Graph
+from ..penalties import Penalty
+from ._certificate import Certificate
+from ._fast import all_fused, continue_fast, is_steep
+from ._fusion import Iterate
+from ._outcome import Outcome
+from ._problem import Array, Problem
+from ._solve import SOLVERS, certify, status_of, tidy
+
+Step = tuple[int, int]
+
+# How the chain goes on, and where the arms lead.
+TRAVERSALS: dict[str, tuple[Step, tuple[Step, ...]]] = {
+    "symmetric": ((1, 1), ((1, 0), (0, 1))),
+    "paper": ((1, 0), ((0, 1),)),
+}
+
+# First guess of the start: so many halvings below the cost at which a lone pair would fuse.
+_BELOW_FUSION = 6
+
+# How often the costs are quartered in search of a start.
+_MOST_DESCENTS = 8
+
+# Costs at which all is one cluster are reached long before.
+_MOST_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One solved pair of costs.
+
+    Attributes
+    ----------
+    l, k : int
+        The exponents: the costs are 2^l for rows and 2^k for columns, in units in which the
+        observed entries have variance one.
+    row_cost, column_cost : float
+    n_row_clusters, n_column_clusters : int
+    objective : float
+        In the same units.
+    certificate : Certificate
+        How far the estimate is from a solution, without the dual point.
+    n_iter : int
+    status : {"converged", "max_iter", "stalled"}
+    seconds : float
+    weight : float
+        How much it counts in the metric.
+    """
+
+    l: int
+    k: int
+    n_row_clusters: int
+    n_column_clusters: int
+    objective: float
+    certificate: Certificate
+    n_iter: int
+    status: str
+    seconds: float
+    weight: float = 0.0
+
+    @property
+    def row_cost(self) -> float:
+        return 2.0**self.l
+
+    @property
+    def column_cost(self) -> float:
+        return 2.0**self.k
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A scale and its estimate."""
+
+    scale: Scale
+    iterate: Iterate
+
+
+class Surface:
+    """The scales of one matrix in standard units."""
+
+    def __init__(
+        self,
+        X: Array,
+        row_graph: Graph,
+        column_graph: Graph,
+        *,
+        penalty: Penalty,
+        solver: str,
+        continuation: bool,
+        max_iter: int,
+        tol: float,
+    ):
+        self._problem = Problem.build(X, row_graph, column_graph, row_cost=1.0, column_cost=1.0)
+        self.fewest = row_graph.n_components, column_graph.n_components
+        self._penalty = penalty
+        self._solver = solver
+        self._continuation = continuation
+        self._stop = {"max_iter": max_iter, "tol": tol}
+
+    def solve(self, l: int, k: int, start: Solved | None = None) -> Solved:
+        """The scale (l, k), from that of smaller costs at `start` or from nothing."""
+        began = time.perf_counter()
+        problem = self._problem.scaled(2.0**l, 2.0**k)
+        if start is None or not self._continuation:
+            outcome = self._minimise(problem, None)
+        elif self._solver == "fast" and is_steep(problem, self._penalty):
+            growth = 2.0 ** (l - start.scale.l), 2.0 ** (k - start.scale.k)
+            iterate = start.iterate.scaled(*growth)
+            outcome = continue_fast(iterate, problem, self._penalty, **self._stop)
+        else:
+            outcome = self._minimise(problem, start.iterate.estimate)
+        outcome = tidy(outcome, self._penalty)
+        objective = outcome.history[-1]
+        certificate = certify(outcome, problem, self._penalty, objective)
+        n_row_clusters, n_column_clusters = outcome.iterate.V.shape
+        scale = Scale(
+            l=l,
+            k=k,
+            n_row_clusters=n_row_clusters,
+            n_column_clusters=n_column_clusters,
+            objective=objective,
+            certificate=certificate,
+            n_iter=outcome.n_iter,
+            status=status_of(certificate, outcome.n_iter, **self._stop),
+            seconds=time.perf_counter() - began,
+        )
+        return Solved(scale, outcome.iterate)
+
+    def _minimise(self, problem: Problem, init: Array | None) -> Outcome:
+        """Solve on all rows and columns, and again from one cluster where that is lower.
+
+        Without that, a penalty that levels off could stay above it at any cost.
+        """
+        minimise = SOLVERS[self._solver]
+        outcome = minimise(problem, init, self._penalty, **self._stop)
+        constant = all_fused(outcome.iterate)
+        if constant.objective(self._penalty) < outcome.history[-1]:
+            outcome = minimise(problem, constant.estimate, self._penalty, **self._stop)
+        return outcome
+
+    def chain(self, start: Solved, traversal: str) -> Iterator[Solved]:
+        """`start` and the scales that arms go out from."""
+        step = TRAVERSALS[traversal][0]
+        yield start
+        # Once a mode is one cluster, going on would repeat the arm of the other.
+        while not any(self._is_fused(start, mode) for mode in range(2) if step[mode]):
+            start = self._step(start, step)
+            yield start
+
+    def arm(self, start: Solved, step: Step) -> Iterator[Solved]:
+        """The scales beyond `start`, until one cluster is left in the mode whose cost grows."""
+        mode = step.index(1)
+        for _ in range(_MOST_STEPS):
+            if self._is_fused(start, mode):
+                return
+            start = self._step(start, step)
+            yield start
+
+    def start(self) -> Solved:
+        """The coarsest scale on a line, both costs growing, at which nothing is fused yet.
+
+        Rows that agree wherever both are observed fuse at any cost, and of pairs that share few
+        entries some nearly do: where little is fused, it is also enough that much smaller costs
+        would keep apart hardly more.
+        """
+        counts = self._problem.counts
+        n_points = sum(counts.shape)
+        # The cost at which two rows fuse grows with the power 3/4 of what is observed of them.
+        guess = [
+            round(0.75 * np.log2(max(counts.sum(axis=mode).mean(), 1.0))) - _BELOW_FUSION
+            for mode in (1, 0)
+        ]
+        first = here = self.solve(*guess)
+        for descent in range(_MOST_DESCENTS):
+            if self._n_fused(here) == 0:
+                break
+            lower = self.solve(here.scale.l - 2, here.scale.k - 2)
+            separated = self._n_fused(here) - self._n_fused(lower)
+            is_rest = descent >= 2 and 0 < self._n_fused(lower) <= 0.1 * n_points
+            if is_rest and separated <= 0.02 * n_points:
+                return here
+            here = lower
+        else:  # duplicates: no cost is small enough
+            return first if self._n_fused(first) == self._n_fused(here) else here
+        for _ in range(_MOST_STEPS):
+            higher = self._step(here, (1, 1))
+            if self._n_fused(higher) > 0:
+                break
+            here = higher
+        return here
+
+    def _n_fused(self, solved: Solved) -> int:
+        """How many rows and columns are fused with others."""
+        return sum(self._problem.counts.shape) - sum(solved.iterate.V.shape)
+
+    def _step(self, start: Solved, step: Step) -> Solved:
+        return self.solve(start.scale.l + step[0], start.scale.k + step[1], start)
+
+    def _is_fused(self, solved: Solved, mode: int) -> bool:
+        """Whether nothing is left to fuse in a mode."""
+        return solved.iterate.V.shape[mode] <= self.fewest[mode]

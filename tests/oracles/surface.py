@@ -1,0 +1,43 @@
+"""Algorithm 2 of the paper, scale by scale, with nothing carried in blocks."""
+
+import numpy as np
+
+from comanifold import co_cluster
+
+
+def traverse(X, row_graph, column_graph, start, **parameters):
+    """The estimates over the paper's surface: for every l, k until one column cluster is left.
+
+    Ends with the first l at whose end one row cluster is left. X has variance one.
+    """
+    estimates = {}
+
+    def solve(l, k, init):
+        done = co_cluster(
+            X, row_graph, column_graph, row_cost=2.0**l, column_cost=2.0**k, init=init, **parameters
+        )
+        estimates[l, k] = done.estimate
+        return done
+
+    l, k0 = start
+    first = solve(l, k0, None)
+    while True:
+        done, k = first, k0
+        while done.n_column_clusters > 1:
+            k += 1
+            done = solve(l, k, done.estimate)
+        if done.n_row_clusters == 1:
+            return estimates
+        l += 1
+        first = solve(l, k0, first.estimate)
+
+
+def distances(X, estimates, alpha):
+    """Multi-scale distances between the rows."""
+    total = np.zeros((len(X), len(X)))
+    for (l, k), U in estimates.items():
+        filled = np.where(np.isnan(X), U, X)
+        for i in range(len(X)):
+            for j in range(len(X)):
+                total[i, j] += (2.0**l * 2.0**k) ** alpha * np.linalg.norm(filled[i] - filled[j])
+    return total

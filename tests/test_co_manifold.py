@@ -1,0 +1,453 @@
+"""What CoManifold promises about any matrix."""
+
+import numpy as np
+import pytest
+from oracles import surface as slow_surface
+from scipy.cluster.hierarchy import fcluster, is_valid_linkage
+from scipy.spatial.distance import pdist, squareform
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from comanifold import CoManifold, DiffusionMap, Graph, co_cluster
+
+
+def random_matrix(seed, n_rows=None, n_columns=None, missing=0.4):
+    """Groups of rows, smooth columns and noise, every row and column observed somewhere."""
+    rng = np.random.default_rng(seed)
+    n_rows = n_rows or rng.integers(6, 15)
+    n_columns = n_columns or rng.integers(6, 15)
+    levels = rng.normal(size=(3, 1 + n_columns))
+    X = levels[rng.integers(3, size=n_rows)][:, rng.integers(n_columns // 2, size=n_columns)]
+    X = X + 0.3 * rng.normal(size=X.shape)
+    X[rng.random(X.shape) < missing] = np.nan
+    X[np.arange(n_rows), rng.integers(n_columns, size=n_rows)] = rng.normal(size=n_rows)
+    X[rng.integers(n_rows, size=n_columns), np.arange(n_columns)] = rng.normal(size=n_columns)
+    return X
+
+
+def complete(seed):
+    return np.random.default_rng(seed).normal(size=(15, 12)).cumsum(axis=0)
+
+
+class TestNothingMissing:
+    @pytest.mark.parametrize("parameters", [{}, {"alpha": -0.5, "n_passes": 1}, {"alpha": 0.3}])
+    @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e6])
+    def test_distances_are_euclidean_times_a_scalar(self, parameters, scale):
+        X = scale * complete(0)
+        model = CoManifold(**parameters).fit(X)
+        for distances, points in ((model.row_distances_, X), (model.column_distances_, X.T)):
+            expected = squareform(pdist(points))
+            factor = (distances / scale).sum() / (expected / scale).sum()
+            np.testing.assert_allclose(distances, factor * expected, rtol=1e-10)
+
+    def test_the_embedding_is_the_diffusion_map_of_the_matrix(self):
+        X = complete(1)
+        for bandwidth in ("median", "local"):
+            model = CoManifold(bandwidth=bandwidth).fit(X)
+            for embedding, eigenvalues, points in (
+                (model.row_embedding_, model.row_eigenvalues_, X),
+                (model.column_embedding_, model.column_eigenvalues_, X.T),
+            ):
+                expected = DiffusionMap(bandwidth=bandwidth).fit(points)
+                np.testing.assert_allclose(embedding, expected.embedding_, atol=1e-9)
+                np.testing.assert_allclose(eigenvalues, expected.eigenvalues_, atol=1e-10)
+
+    def test_the_filled_in_matrix_is_the_data(self):
+        X = complete(2)
+        np.testing.assert_array_equal(CoManifold().fit(X).filled_, X)
+
+
+def distances_agree(first, second, rtol=1e-6):
+    return all(
+        np.allclose(a, b, rtol=0, atol=rtol * np.max(b)) for a, b in zip(first, second, strict=True)
+    )
+
+
+def equivariance(change, n_matrices=100, **parameters):
+    """How many matrices keep their distances under a change; none may be far off."""
+    agree = 0
+    for seed in range(n_matrices):
+        X = random_matrix(seed)
+        model = CoManifold(1, **parameters).fit(X)
+        changed, rows, columns, factor = change(X, np.random.default_rng(seed))
+        other = CoManifold(1, **parameters).fit(changed)
+        expected = [
+            factor * model.row_distances_[np.ix_(rows, rows)],
+            factor * model.column_distances_[np.ix_(columns, columns)],
+        ]
+        found = [other.row_distances_, other.column_distances_]
+        agree += distances_agree(found, expected)
+        for a, b in zip(found, expected, strict=True):
+            # The weights are only known up to a factor: compare shapes.
+            assert np.corrcoef(squareform(a, checks=False), squareform(b, checks=False))[0, 1] > 0.9
+    return agree
+
+
+def shift_and_scale(X, rng):
+    a, b = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-6, 6), rng.normal() * 100.0
+    return a * X + a * b, np.arange(X.shape[0]), np.arange(X.shape[1]), abs(a)
+
+
+def permute(X, rng):
+    rows, columns = rng.permutation(X.shape[0]), rng.permutation(X.shape[1])
+    return X[rows][:, columns], rows, columns, 1.0
+
+
+@pytest.mark.parametrize("change", [shift_and_scale, permute])
+@pytest.mark.parametrize("parameters", [{}, {"alpha": -0.5, "n_passes": 1}])
+def test_equivariance(change, parameters):
+    assert equivariance(change, **parameters) >= 95
+
+
+def test_transposing_swaps_rows_and_columns():
+    agree = 0
+    for seed in range(100):
+        X = random_matrix(seed)
+        model, other = CoManifold(1).fit(X), CoManifold(1).fit(X.T)
+        agree += distances_agree(
+            [other.row_distances_, other.column_distances_],
+            [model.column_distances_, model.row_distances_],
+        )
+    assert agree >= 95
+
+
+def test_the_same_bits_for_any_number_of_workers():
+    X = random_matrix(5, 40, 30)
+    alone = CoManifold(keep_scales=True).fit(X)
+    for n_jobs in (2, 3):
+        other = CoManifold(n_jobs=n_jobs, keep_scales=True).fit(X)
+        for name in ("row_distances_", "column_distances_", "filled_", "row_embedding_"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(alone, name))
+        assert [(s.l, s.k, s.objective) for s in other.scales_] == [
+            (s.l, s.k, s.objective) for s in alone.scales_
+        ]
+
+
+class TestSurface:
+    def test_against_the_paper_scale_by_scale(self):
+        X = random_matrix(3, 9, 8)
+        X = (X - np.nanmean(X)) / np.nanstd(X)
+        graphs = Graph.nearest_neighbors(X, 3), Graph.nearest_neighbors(X.T, 3)
+        model = CoManifold.as_in_the_paper(
+            1, n_neighbors=3, start_scale=(-4, -3), tol=1e-8, keep_scales=True
+        ).fit(X)
+        expected = slow_surface.traverse(X, *graphs, (-4, -3), tol=1e-8)
+        assert {(s.l, s.k) for s in model.scales_} == set(expected)
+        for (l, k), U in expected.items():
+            np.testing.assert_allclose(model.estimate_at(l, k), U, atol=1e-4)
+        by_row = slow_surface.distances(X, expected, -0.5)
+        by_column = slow_surface.distances(X.T, {s: U.T for s, U in expected.items()}, -0.5)
+        np.testing.assert_allclose(model.row_distances_, by_row, rtol=1e-4)
+        np.testing.assert_allclose(model.column_distances_, by_column, rtol=1e-4)
+
+    @pytest.mark.parametrize("traversal", ["symmetric", "paper"])
+    @pytest.mark.parametrize("seed", range(5))
+    def test_every_path_ends_in_one_cluster(self, traversal, seed):
+        model = CoManifold(traversal=traversal, alpha=-0.5).fit(random_matrix(seed))
+        scales = {(s.l, s.k): s for s in model.scales_}
+        assert len(scales) == len(model.scales_)
+        for l in {s.l for s in model.scales_}:
+            last = scales[l, max(k for other, k in scales if other == l)]
+            # In the symmetric one, of two scales that repeat each other one is left out.
+            assert last.n_column_clusters == 1 or traversal == "symmetric"
+        end = scales[max(scales)]
+        assert end.n_row_clusters == 1
+        if traversal == "symmetric":
+            by_column_cost = max(scales, key=lambda scale: scale[::-1])
+            assert scales[by_column_cost].n_column_clusters == 1
+
+    @pytest.mark.parametrize(
+        ("penalty", "solver"),
+        [(name, "fast") for name in ("snowflake", "linear", "log", "mcp")]
+        + [(name, "paper") for name in ("snowflake", "linear")],
+    )
+    def test_every_penalty_and_solver_gets_to_the_end(self, penalty, solver):
+        X = random_matrix(1, 8, 8)
+        model = CoManifold(1, penalty=penalty, solver=solver, alpha=-0.5).fit(X)
+        assert any(s.n_row_clusters == s.n_column_clusters == 1 for s in model.scales_)
+        assert all(s.status == "converged" for s in model.scales_)
+        for scale in model.scales_:
+            certificate = scale.certificate
+            reached = certificate.gap if penalty == "linear" else certificate.stationarity
+            assert reached <= 1e-3
+
+    def test_a_penalty_that_levels_off_gets_to_the_end_with_the_solver_of_the_paper(self):
+        X = random_matrix(1, 6, 6)
+        model = CoManifold(1, penalty="mcp", solver="paper", alpha=-0.5, start_scale=1).fit(X)
+        assert any(s.n_row_clusters == s.n_column_clusters == 1 for s in model.scales_)
+
+    @pytest.mark.parametrize("traversal", ["symmetric", "paper"])
+    @pytest.mark.parametrize("seed", range(5))
+    def test_clusters_only_ever_join_along_a_path(self, traversal, seed):
+        X = random_matrix(seed, 25, 20)
+        model = CoManifold(traversal=traversal, keep_scales=True).fit(X)
+        first = model.scales_[0]
+        places = {(s.l, s.k) for s in model.scales_}
+        n_steps = 0
+        for l, k in places:
+            offset = l - first.l, k - first.k
+            before = (l - 1, k) if offset[0] > offset[1] else (l, k - 1)
+            if offset[0] == offset[1]:
+                before = l - 1, k - 1
+            if traversal == "paper":
+                before = (l, k - 1) if k > first.k else (l - 1, k)
+            if before not in places:
+                continue
+            n_steps += 1
+            for at in (model.row_labels_at, model.column_labels_at):
+                coarse, fine = at(l, k), at(*before)
+                assert coarse.max() <= fine.max()
+                for label in range(fine.max() + 1):
+                    assert np.ptp(coarse[fine == label]) == 0
+        assert n_steps == len(places) - 1
+
+    def test_without_continuation_every_scale_stands_alone(self):
+        X = random_matrix(2, 12, 10)
+        options = {"alpha": -0.5, "n_passes": 1, "start_scale": (-3, -3), "tol": 1e-6}
+        options["first_graphs"] = "masked"
+        model = CoManifold(1, continuation=False, keep_scales=True, **options).fit(X)
+        graphs = [Graph.nearest_neighbors(A, 5) for A in (X, X.T)]
+        standard = (X - np.nanmean(X)) / np.nanstd(X)
+        for scale in model.scales_[::5]:
+            alone = co_cluster(
+                standard, *graphs, row_cost=scale.row_cost, column_cost=scale.column_cost
+            )
+            assert scale.objective == pytest.approx(alone.objective, rel=1e-5)
+
+
+SHAPES = {
+    "square": random_matrix(0, 30, 30, 0.3),
+    "tall": random_matrix(1, 200, 12, 0.3),
+    "wide": random_matrix(2, 10, 150, 0.5),
+    "large units": 1e8 * random_matrix(3, 40, 30, 0.3) + 1e9,
+    "small units": 1e-120 * random_matrix(4, 40, 30, 0.3),
+    "pure noise": np.random.default_rng(5).normal(size=(40, 40)),
+    "noise, half missing": np.where(
+        np.random.default_rng(6).random((50, 40)) < 0.5,
+        np.nan,
+        np.random.default_rng(7).normal(size=(50, 40)),
+    ),
+    "little noise": np.kron(np.eye(3), np.ones((10, 8)))
+    + 1e-3 * np.random.default_rng(8).normal(size=(30, 24)),
+    "smooth": np.cos(np.linspace(0, 3, 80)[:, None] * np.linspace(1, 2, 50))
+    + 0.01 * np.random.default_rng(11).normal(size=(80, 50)),
+    "heavy tails": np.random.default_rng(9).standard_t(1.5, size=(40, 30)),
+    "three by three": np.random.default_rng(10).normal(size=(3, 3)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the affinities fall into")
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_surface_starts_where_nothing_is_fused(name):
+    X = SHAPES[name]
+    model = CoManifold(1, alpha=-0.5, n_passes=1, keep_scales=True).fit(X)
+    first = model.scales_[0]
+    assert (first.n_row_clusters, first.n_column_clusters) == X.shape
+    beyond = [s for s in model.scales_ if (s.l, s.k) == (first.l + 1, first.k + 1)]
+    assert beyond
+    assert beyond[0].n_row_clusters + beyond[0].n_column_clusters < sum(X.shape)
+
+
+def test_the_surface_starts_as_told():
+    X = random_matrix(0)
+    for start, expected in ((-2, (-2, -2)), ((-1, -4), (-1, -4))):
+        first = CoManifold(start_scale=start).fit(X).scales_[0]
+        assert (first.l, first.k) == expected
+
+
+class TestHardInputs:
+    def test_rows_and_columns_with_nothing_observed_stay_in_place(self):
+        X = random_matrix(0, 20, 16)
+        with_gaps = np.insert(np.insert(X, [3, 10], np.nan, axis=0), 5, np.nan, axis=1)
+        lost_rows, lost_column = [3, 11], 5
+        with (
+            pytest.warns(UserWarning, match=r"rows with no observed entry.*: 3, 11"),
+            pytest.warns(UserWarning, match=r"columns with no observed entry.*: 5"),
+        ):
+            model = CoManifold(keep_scales=True).fit(with_gaps)
+        np.testing.assert_array_equal(model.unobserved_rows_, lost_rows)
+        np.testing.assert_array_equal(model.unobserved_columns_, [lost_column])
+        plain = CoManifold(keep_scales=True).fit(X)
+        rows = np.setdiff1d(np.arange(22), lost_rows)
+        columns = np.setdiff1d(np.arange(17), [lost_column])
+        assert np.isnan(model.row_embedding_[lost_rows]).all()
+        assert np.isnan(model.column_embedding_[lost_column]).all()
+        np.testing.assert_array_equal(model.row_embedding_[rows], plain.row_embedding_)
+        np.testing.assert_array_equal(model.column_embedding_[columns], plain.column_embedding_)
+        np.testing.assert_array_equal(
+            model.row_distances_[np.ix_(rows, rows)], plain.row_distances_
+        )
+        assert np.isnan(model.row_distances_[3]).all()
+        np.testing.assert_array_equal(model.filled_[np.ix_(rows, columns)], plain.filled_)
+        assert sorted(model.row_order_) == list(range(22))
+        assert list(model.row_order_[-2:]) == lost_rows
+        first = model.scales_[0]
+        assert list(model.row_labels_at(first.l, first.k)[lost_rows]) == [-1, -1]
+        assert np.isnan(model.estimate_at(first.l, first.k)[3]).all()
+        assert is_valid_linkage(model.row_linkage_)
+        assert len(model.row_linkage_) == 21
+        new = model.transform(with_gaps[rows])
+        np.testing.assert_allclose(new, model.row_embedding_[rows], atol=1e-6)
+
+    def test_two_rows_that_share_no_column(self):
+        X = random_matrix(1, 20, 16)
+        X[0, :8], X[0, 8:] = np.arange(8.0), np.nan
+        X[1, :8], X[1, 8:] = np.nan, np.arange(8.0)
+        model = CoManifold().fit(X)
+        assert np.isfinite(model.row_distances_).all()
+        assert np.isfinite(model.row_embedding_).all()
+
+    def test_a_whole_block_missing(self):
+        X = random_matrix(2, 30, 24, missing=0.1)
+        X[:15, :12] = np.nan
+        model = CoManifold().fit(X)
+        assert np.isfinite(model.filled_).all()
+        assert np.isfinite(model.row_embedding_).all()
+        assert np.nanmin(X) <= model.filled_.min() <= model.filled_.max() <= np.nanmax(X)
+
+    def test_two_blocks_that_share_nothing(self):
+        X = np.full((20, 16), np.nan)
+        X[:10, :8], X[10:, 8:] = random_matrix(3, 10, 8, 0.1), random_matrix(4, 10, 8, 0.1)
+        model = CoManifold().fit(X)
+        assert np.isfinite(model.row_embedding_).all()
+        assert np.isfinite(model.filled_).all()
+
+    def test_duplicated_rows(self):
+        X = np.repeat(random_matrix(3, 8, 12, 0.3), 4, axis=0)
+        model = CoManifold().fit(X)
+        apart = model.row_distances_.reshape(8, 4, 8, 4)
+        for i in range(8):
+            assert apart[i, :, i].max() <= 1e-9 * model.row_distances_.max()
+
+    @pytest.mark.parametrize("missing", [0.0, 0.3])
+    def test_a_constant_matrix(self, missing):
+        X = np.full((8, 6), 3.25)
+        X[np.random.default_rng(0).random(X.shape) < missing] = np.nan
+        model = CoManifold().fit(X)
+        np.testing.assert_array_equal(model.filled_, 3.25)
+        np.testing.assert_array_equal(model.row_distances_, 0.0)
+        np.testing.assert_allclose(model.row_embedding_, 0.0, atol=1e-7)
+
+    def test_three_by_three(self):
+        X = np.array([[1.0, 2.0, np.nan], [np.nan, 3.0, 4.0], [8.0, np.nan, 9.0]])
+        model = CoManifold().fit(X)
+        assert model.row_embedding_.shape == (3, 2)
+        assert np.isfinite(model.row_embedding_).all()
+        assert np.isfinite(model.filled_).all()
+
+    @pytest.mark.parametrize("X", [np.ones((1, 5)), np.ones((5, 1)), np.ones((2, 2))])
+    def test_too_few_rows_or_columns(self, X):
+        with pytest.raises(ValueError, match=r"X has [12] (row|column)\(s\) .* at least 3 are"):
+            CoManifold().fit(X)
+
+    @pytest.mark.parametrize(
+        ("X", "message"),
+        [
+            (np.full((4, 4), np.nan), "no observed entry"),
+            ([[1.0, np.inf, 2.0]] * 3, "infinity|inf"),
+            ([["a", "b", "c"]] * 3, "could not convert|numeric"),
+            (np.ones((3, 3, 3)), "dim"),
+        ],
+    )
+    def test_what_is_no_matrix_is_refused(self, X, message):
+        with pytest.raises(ValueError, match=message):
+            CoManifold().fit(X)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return CoManifold(keep_scales=True).fit(random_matrix(7, 20, 16))
+
+
+class TestKeptScales:
+    def test_estimates_are_constant_on_their_blocks(self, model):
+        for scale in model.scales_:
+            U = model.estimate_at(scale.l, scale.k)
+            rows = model.row_labels_at(scale.l, scale.k)
+            columns = model.column_labels_at(scale.l, scale.k)
+            assert rows.max() + 1 == scale.n_row_clusters
+            assert columns.max() + 1 == scale.n_column_clusters
+            assert len(np.unique(U.round(12), axis=0)) <= scale.n_row_clusters
+            for label in range(scale.n_row_clusters):
+                assert np.ptp(U[rows == label], axis=0).max() == 0
+            filled = model.filled_at(scale.l, scale.k)
+            observed = ~np.isnan(model._X)
+            np.testing.assert_array_equal(filled[observed], model._X[observed])
+            np.testing.assert_array_equal(filled[~observed], U[~observed])
+
+    def test_the_filled_in_matrix_is_the_weighted_mean_of_the_scales(self, model):
+        weights = [s.weight for s in model.scales_]
+        stack = [model.filled_at(s.l, s.k) for s in model.scales_]
+        np.testing.assert_allclose(model.filled_, np.average(stack, axis=0, weights=weights))
+
+    @pytest.mark.parametrize("traversal", ["symmetric", "paper"])
+    def test_trees_cut_at_a_cost_give_the_clusters_there(self, traversal):
+        X = random_matrix(7, 20, 16)
+        model = CoManifold(keep_scales=True, traversal=traversal).fit(X)
+        first = model.scales_[0]
+        for tree, n in ((model.row_linkage_, 20), (model.column_linkage_, 16)):
+            assert is_valid_linkage(tree)
+            assert len(tree) == n - 1
+        for step in range(3):
+            l = first.l + step
+            k = first.k + step if traversal == "symmetric" else first.k
+            cut = fcluster(model.row_linkage_, 2.0**l, "distance")
+            assert adjusted_rand_score(cut, model.row_labels_at(l, k)) == 1.0
+
+    def test_scales_that_are_not_there_are_named(self, model):
+        with pytest.raises(ValueError, match=r"there is no scale \(99, 0\): l runs from"):
+            model.estimate_at(99, 0)
+        with pytest.raises(ValueError, match="fit with keep_scales=True"):
+            CoManifold().fit(random_matrix(0)).row_labels_at(0, 0)
+        with pytest.raises(ValueError, match="fit with keep_scales=True"):
+            CoManifold().fit(random_matrix(0)).row_linkage_  # noqa: B018
+
+
+class TestNewPoints:
+    @pytest.mark.parametrize("missing", [0.2, 0.6])
+    def test_rows_and_columns_of_the_matrix_are_placed_where_they_were(self, missing):
+        X = random_matrix(8, 40, 30, missing)
+        model = CoManifold().fit(X)
+        np.testing.assert_allclose(model.transform(X), model.row_embedding_, atol=1e-6)
+        np.testing.assert_allclose(model.transform_columns(X), model.column_embedding_, atol=1e-6)
+
+    def test_new_rows_of_a_curve_fall_between_their_neighbours(self):
+        rng = np.random.default_rng(0)
+        t = np.sort(rng.uniform(0, 3, 120))
+        X = np.cos(t[:, None] - np.linspace(0, 3, 60)) + 0.05 * rng.normal(size=(120, 60))
+        X[rng.random(X.shape) < 0.4] = np.nan
+        model = CoManifold(1).fit(X[::2])
+        position = model.transform(X[1::2])[:, 0]
+        inside = np.interp(t[1::2], t[::2], model.row_embedding_[:, 0])
+        assert np.corrcoef(position, inside)[0, 1] > 0.99
+
+    def test_a_new_row_with_nothing_observed_gets_no_place(self):
+        X = random_matrix(9, 20, 16)
+        model = CoManifold().fit(X)
+        with pytest.warns(UserWarning, match="new rows with nothing observed.*: 1"):
+            placed = model.transform(np.vstack([X[0], np.full(16, np.nan)]))
+        assert np.isnan(placed[1]).all()
+        np.testing.assert_allclose(placed[0], model.row_embedding_[0], atol=1e-6)
+
+
+def test_orders_put_groups_together():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(4, size=60)
+    X = rng.normal(size=(4, 40))[groups] * 3 + rng.normal(size=(60, 40))
+    X[rng.random(X.shape) < 0.4] = np.nan
+    model = CoManifold(3).fit(X)
+    assert sorted(model.row_order_) == list(range(60))
+    assert sorted(model.column_order_) == list(range(40))
+    assert (np.diff(groups[model.row_order_]) != 0).sum() == 3
+
+
+class TestLung500:
+    def test_agreement_with_the_diagnoses_at_half_missing(self, lung500_labelled):
+        X, diagnoses = lung500_labelled
+        scores = []
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            model = CoManifold().fit(np.where(rng.random(X.shape) < 0.5, np.nan, X))
+            found = KMeans(4, n_init=20, random_state=0).fit_predict(model.column_embedding_)
+            scores.append(adjusted_rand_score(diagnoses, found))
+        assert np.mean(scores) >= 0.94

@@ -1,0 +1,194 @@
+"""CoManifold as a scikit-learn estimator."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import pdist
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.manifold import MDS, Isomap
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from comanifold import CoManifold
+
+
+@parametrize_with_checks([CoManifold(n_components=1), CoManifold(n_components=1, absent="zero")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def holes(n_rows=24, n_columns=18, missing=0.4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.kron([[0.0, 4.0], [8.0, 2.0]], np.ones((n_rows // 2, n_columns // 2)))
+    X += 0.5 * rng.normal(size=X.shape)
+    X[rng.random(X.shape) < missing] = np.nan
+    return X
+
+
+def test_clone_pickle_and_refit():
+    X = holes()
+    model = CoManifold(n_neighbors=(4, 3), bandwidth=("local", 3), keep_scales=True).fit(X)
+    assert clone(model).get_params() == model.get_params()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    np.testing.assert_array_equal(again.row_linkage_, model.row_linkage_)
+    first = model.row_embedding_.copy()
+    other = model.fit(holes(seed=1)).row_embedding_.copy()
+    assert not np.allclose(first, other)
+    np.testing.assert_array_equal(model.fit(X).row_embedding_, first)
+
+
+def test_the_input_is_not_changed():
+    X = holes()
+    before = X.copy()
+    model = CoManifold().fit(X)
+    model.transform(X)
+    model.transform_columns(X)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_labels_of_a_data_frame_are_kept():
+    X = pd.DataFrame(holes(), index=[f"gene {i}" for i in range(24)])
+    X.columns = [f"patient {j}" for j in range(18)]
+    model = CoManifold().set_output(transform="pandas")
+    embedding = model.fit_transform(X)
+    assert list(embedding.index) == list(X.index)
+    assert list(embedding.columns) == ["comanifold0", "comanifold1"]
+    assert list(model.get_feature_names_out()) == ["comanifold0", "comanifold1"]
+    assert list(model.row_names_in_) == list(X.index)
+    assert list(model.feature_names_in_) == list(X.columns)
+    np.testing.assert_allclose(model.transform(X), embedding, atol=1e-6)
+    plain = CoManifold().fit(X.to_numpy())
+    np.testing.assert_array_equal(plain.row_embedding_, model.row_embedding_)
+    assert plain.row_names_in_ is None
+
+
+def test_in_a_pipeline_and_a_grid_search():
+    X = holes(n_rows=40)
+    y = np.repeat([0, 1], 20)
+    pipeline = make_pipeline(StandardScaler(), CoManifold(), KNeighborsClassifier(3))
+    assert pipeline.fit(X, y).score(X, y) == 1.0
+    search = GridSearchCV(
+        make_pipeline(CoManifold(), LogisticRegression()),
+        {"comanifold__n_components": [1, 2], "comanifold__alpha": ["auto", -0.5]},
+        cv=2,
+    )
+    assert search.fit(X, y).best_score_ > 0.9
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_a_sparse_matrix_needs_a_meaning_of_what_is_absent(kind):
+    X = holes() + 1.0
+    X[0, 0] = 0.0  # stored as it is: an observed zero
+    rows, columns = np.nonzero(~np.isnan(X))
+    stored = sparse.coo_array((X[rows, columns], (rows, columns)), shape=X.shape)
+    with pytest.raises(ValueError, match='set absent="zero" or absent="missing"'):
+        CoManifold().fit(kind(stored))
+    missing = CoManifold(absent="missing").fit(kind(stored))
+    np.testing.assert_array_equal(missing.filled_, CoManifold().fit(X).filled_)
+    zero = CoManifold(absent="zero").fit(kind(stored))
+    np.testing.assert_array_equal(zero.filled_, np.nan_to_num(X))
+
+
+def test_masked_arrays_integers_and_single_precision():
+    X = np.round(holes() * 10)
+    model = CoManifold().fit(X)
+    masked = np.ma.masked_invalid(X)
+    np.testing.assert_array_equal(CoManifold().fit(masked).filled_, model.filled_)
+    integers = np.ma.masked_array(np.nan_to_num(X).astype(int), np.isnan(X))
+    np.testing.assert_array_equal(CoManifold().fit(integers).filled_, model.filled_)
+    np.testing.assert_array_equal(CoManifold().fit(X.astype(np.float32)).filled_, model.filled_)
+    complete = np.nan_to_num(X).astype(int)
+    np.testing.assert_array_equal(CoManifold().fit(complete).filled_, complete)
+
+
+def test_any_estimator_of_distances_can_embed():
+    X = holes()
+    isomap = CoManifold(embedding=Isomap(metric="precomputed", n_components=3, n_neighbors=15)).fit(
+        X
+    )
+    assert isomap.row_embedding_.shape == (24, 3)
+    assert isomap.column_embedding_.shape == (18, 3)
+    expected = Isomap(metric="precomputed", n_components=3, n_neighbors=15).fit_transform(
+        isomap.row_distances_
+    )
+    ratio = pdist(isomap.row_embedding_) / pdist(expected)
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
+    assert isomap.transform(X[:2]).shape == (2, 3)
+    assert isomap.row_eigenvalues_ is None
+    assert isomap.row_affinity_ is None
+    assert list(isomap.get_feature_names_out()) == [f"comanifold{i}" for i in range(3)]
+
+
+def test_an_estimator_that_places_no_new_points():
+    # A random start of its own, and no transform.
+    parameters = {"n_init": 1, "init": "random"}
+    try:
+        mds = MDS(metric="precomputed", **parameters)
+    except TypeError:  # older versions
+        mds = MDS(dissimilarity="precomputed", n_init=1)
+    model = CoManifold(embedding=mds, random_state=3).fit(holes())
+    again = CoManifold(embedding=mds, random_state=3).fit(holes())
+    np.testing.assert_array_equal(model.row_embedding_, again.row_embedding_)
+    assert not hasattr(model, "transform_columns")
+    with pytest.raises(AttributeError, match="transform"):
+        model.transform(holes())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_components": 0}, "n_components must be a positive integer"),
+        ({"n_components": 18}, "X has 18 column"),
+        ({"n_neighbors": 0}, "n_neighbors must be at least 1"),
+        ({"n_neighbors": (1, 2, 3)}, "n_neighbors must be"),
+        ({"penalty": "cubic"}, "penalty"),
+        ({"solver": "slow"}, "solver must be one of 'fast', 'paper'"),
+        ({"start_scale": 0.5}, "start_scale must be"),
+        ({"start_scale": (1, 2, 3)}, "start_scale must be"),
+        ({"alpha": "none"}, 'alpha must be "auto" or a finite number'),
+        ({"alpha": np.nan}, 'alpha must be "auto" or a finite number'),
+        ({"n_passes": 0}, "n_passes must be a positive integer"),
+        ({"n_passes": True}, "n_passes must be a positive integer"),
+        ({"embedding": "umap"}, "embedding must be one of 'diffusion'"),
+        ({"embedding": 3}, "embedding must be"),
+        ({"bandwidth": 0.0}, "bandwidth must be"),
+        ({"distances": "sparse"}, "distances must be one of 'auto', 'dense'"),
+        ({"first_graphs": "full"}, "first_graphs must be one of 'low-rank', 'masked'"),
+        ({"traversal": "diagonal"}, "traversal must be one of 'paper', 'symmetric'"),
+        ({"tol": 0.0}, "tol must be"),
+        ({"max_iter": 0}, "max_iter must be"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CoManifold(**parameters).fit(holes())
+
+
+def test_wrong_new_points_are_named():
+    model = CoManifold().fit(holes())
+    with pytest.raises(ValueError, match="18 features"):
+        model.transform(np.zeros((2, 5)))
+    with pytest.raises(ValueError, match="must have the 24 rows"):
+        model.transform_columns(np.zeros((18, 24)))
+    with pytest.raises(ValueError, match="inf"):
+        model.transform(np.full((1, 18), np.inf))
+    with pytest.raises(ValueError, match="inf"):
+        model.transform_columns(np.full((24, 1), np.inf))
+
+
+def test_verbose_reports_on_standard_error(capfd):
+    CoManifold(verbose=2, n_passes=1, alpha=-0.5).fit(holes())
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "pass 1 of 1" in err
+    assert "n_row_clusters=24" in err
+    CoManifold().fit(holes())
+    assert capfd.readouterr() == ("", "")
