@@ -11,16 +11,16 @@ from .metrics import Hidden
 Array = NDArray[np.float64]
 
 # The most directions that are followed, and how the penalty falls from where all vanish.
-_MOST_DIRECTIONS = 20
-_FALL = 0.7
+_MOST_DIRECTIONS = 10
+_FALL = 0.6
 _N_PENALTIES = 20
 
 # Rounds for one penalty, and the relative change of the matrix at which they stop.
 _ROUNDS = 100
-_STEADY = 1e-3
+_STEADY = 3e-3
 
 # So many penalties may predict hidden entries no better before the path is given up.
-_PATIENCE = 3
+_PATIENCE = 2
 
 
 class LowRankCompletion:
