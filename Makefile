@@ -10,7 +10,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 .PHONY: demo test lint clean
 
 demo: $(VENV)/.installed
-	$(BIN)/python examples/co_cluster.py
+	$(BIN)/python examples/co_manifold.py
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto

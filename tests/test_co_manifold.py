@@ -424,7 +424,7 @@ class TestNewPoints:
     def test_a_new_row_with_nothing_observed_gets_no_place(self):
         X = random_matrix(9, 20, 16)
         model = CoManifold().fit(X)
-        with pytest.warns(UserWarning, match="new rows with nothing observed.*: 1"):
+        with pytest.warns(UserWarning, match="new rows with no observed entry.*: 1"):
             placed = model.transform(np.vstack([X[0], np.full(16, np.nan)]))
         assert np.isnan(placed[1]).all()
         np.testing.assert_allclose(placed[0], model.row_embedding_[0], atol=1e-6)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import comanifold
@@ -30,7 +31,10 @@ def test_importing_loads_nothing_heavy():
 
 
 def test_solving_loads_no_plotting():
-    code = "import sys; from comanifold import CoCluster; print('matplotlib' in sys.modules)"
+    code = (
+        "import sys; from comanifold import CoCluster, CoManifold, DiffusionMap; "
+        "print('matplotlib' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
@@ -45,9 +49,11 @@ def test_the_python_of_the_readme_runs():
 
 def test_the_demo_runs_and_leaves_its_files(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(ROOT / "examples" / "co_cluster.py"), run_name="__main__")
+    runpy.run_path(str(ROOT / "examples" / "co_manifold.py"), run_name="__main__")
     printed = capsys.readouterr().out
-    for name in ("co_clustering.png", "filled.csv"):
-        path = Path("results") / "demo" / name
-        assert str(path) in printed
-        assert path.stat().st_size > 10_000
+    assert str(Path("results") / "demo" / "co_manifold.png") in printed
+    for name in ("co_manifold.png", "row_embedding.csv", "column_embedding.csv", "filled.csv"):
+        assert (Path("results") / "demo" / name).stat().st_size > 1_000
+    filled = np.loadtxt(Path("results") / "demo" / "filled.csv", delimiter=",")
+    assert filled.shape == (200, 150)
+    assert np.isfinite(filled).all()

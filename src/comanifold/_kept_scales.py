@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ._sweep import Blocks
+from ._validation import among_others
 from .ordering import nested_linkage
 from .solvers import TRAVERSALS
 
@@ -25,10 +26,8 @@ class KeptScalesMixin:
 
     def estimate_at(self, l: int, k: int) -> Array:
         """The smooth estimate at the scale (l, k), in the units of the data."""
-        everything = np.full(self._X.shape, np.nan)
         estimate = self._scale * self._blocks_at(l, k).expand() + self._mean
-        everything[np.ix_(self._rows, self._columns)] = estimate
-        return everything
+        return among_others(estimate, self._rows, self._columns)
 
     def filled_at(self, l: int, k: int) -> Array:
         """The data, filled in with the estimate at the scale (l, k)."""

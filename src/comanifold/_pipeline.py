@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._checkpoint import Checkpoint
 from ._sweep import Sweep, Weights, sweep
 from .graphs import Graph
 from .low_rank import LowRankCompletion
@@ -37,6 +38,7 @@ class Settings:
     max_iter: int
     tol: float
     n_jobs: int | None
+    checkpoint: Checkpoint | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ def _passes(
             keep_scales=keep_scales and number == len(weights),
             n_jobs=settings.n_jobs,
             with_metric=for_embedding or number < len(weights),
+            checkpoint=settings.checkpoint,
+            name=f"{name.replace(' ', '-')}-{number}",
         )
         report(f"{name} {number} of {len(weights)}", result)
         done.append(Pass(row_graph, column_graph, result))

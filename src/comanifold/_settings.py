@@ -1,10 +1,14 @@
 """The parameters of `CoManifold`, checked before any work is done."""
 
 import numbers
+import os
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from . import __version__
+from ._checkpoint import Checkpoint
 from ._pipeline import Settings
 from ._validation import check_n_neighbors, check_stopping
 from .penalties import get_penalty
@@ -39,6 +43,33 @@ def check_settings(model: Any) -> Settings:
         tol=tol,
         n_jobs=model.n_jobs,
     )
+
+
+# The parameters that the surface depends on.
+_OF_THE_SURFACE = (
+    "n_neighbors",
+    "penalty",
+    "solver",
+    "start_scale",
+    "alpha",
+    "n_passes",
+    "continuation",
+    "keep_scales",
+    "first_graphs",
+    "traversal",
+    "tol",
+    "max_iter",
+)
+
+
+def open_checkpoint(model: Any, X: NDArray[np.float64]) -> Checkpoint | None:
+    """The checkpoint that a model asks for, which must be that of the same fit."""
+    if model.checkpoint is None:
+        return None
+    if not isinstance(model.checkpoint, (str, os.PathLike)):
+        raise ValueError(f"checkpoint must be a directory, got {model.checkpoint!r:.60}")
+    parameters = {name: repr(getattr(model, name)) for name in _OF_THE_SURFACE}
+    return Checkpoint(model.checkpoint, X, {"comanifold": __version__, **parameters})
 
 
 def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:

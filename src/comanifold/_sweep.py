@@ -9,6 +9,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from ._checkpoint import Checkpoint
 from .metrics import MultiScaleMetric
 from .solvers import TRAVERSALS, Scale, Solved, Surface
 
@@ -37,6 +38,25 @@ class Sweep:
     blocks: list[Blocks] | None
     metric: MultiScaleMetric | None
 
+    def arrays(self) -> dict[str, Array]:
+        """All but the scales, to be kept in a file."""
+        arrays = {} if self.metric is None else self.metric.sums()
+        for i, blocks in enumerate(self.blocks or []):
+            arrays |= {f"{key}{i}": value for key, value in vars(blocks).items()}
+        return arrays
+
+    def filled_with(self, scales: list[Scale], arrays: dict[str, Array]) -> "Sweep":
+        """What `arrays` was taken from."""
+        if self.metric is not None:
+            self.metric.restore(arrays)
+        keys = ("values", "row_labels", "column_labels")
+        blocks = (
+            self.blocks
+            if self.blocks is None
+            else [Blocks(*(arrays[f"{key}{i}"] for key in keys)) for i in range(len(scales))]
+        )
+        return Sweep(scales, blocks, self.metric)
+
 
 def _nothing(X: Array, keep_scales: bool, with_metric: bool) -> Sweep:
     return Sweep([], [] if keep_scales else None, MultiScaleMetric(X) if with_metric else None)
@@ -52,11 +72,13 @@ def sweep(
     keep_scales: bool,
     n_jobs: int | None,
     with_metric: bool = True,
+    checkpoint: Checkpoint | None = None,
+    name: str = "",
 ) -> Sweep:
     """Solve the surface from `start`, or from where nothing is fused yet, to one cluster.
 
     The tasks are the arms of the surface, and their sums are added in the order of the surface:
-    the same bits for any number of workers.
+    the same bits for any number of workers. A checkpoint keeps those that are done, by `name`.
     """
     _, directions = TRAVERSALS[traversal]
     total = _nothing(X, keep_scales, with_metric)
@@ -68,7 +90,10 @@ def sweep(
                 # The scale that an arm starts from is counted with the first of its arms.
                 own = direction == directions[0]
                 part = _nothing(X, keep_scales, with_metric)
-                yield delayed(_arm)(surface, part, solved, direction, own, weights)
+                place = f"{name}-{solved.scale.l}_{solved.scale.k}-{'lk'[direction[1]]}"
+                yield delayed(_kept_arm)(
+                    checkpoint, place, surface, part, solved, direction, own, weights
+                )
 
     parallel = Parallel(n_jobs=n_jobs, return_as="generator", prefer="threads")
     for part in parallel(tasks()):
@@ -80,6 +105,18 @@ def sweep(
         if traversal == "paper" and part.scales[-1].n_row_clusters <= surface.fewest[0]:
             break
     return total
+
+
+def _kept_arm(checkpoint: Checkpoint | None, place: str, surface: Surface, part: Sweep, *rest):
+    """The arm, from the checkpoint if it is there; otherwise it is solved and put there."""
+    if checkpoint is None:
+        return _arm(surface, part, *rest)
+    kept = checkpoint.load(place)
+    if kept is not None:
+        return part.filled_with(*kept)
+    done = _arm(surface, part, *rest)
+    checkpoint.save(place, done.scales, done.arrays())
+    return done
 
 
 def _arm(

@@ -182,3 +182,14 @@ def check_stopping(max_iter: int, tol: float) -> tuple[int, float]:
 def listing(indices: NDArray[np.intp]) -> str:
     shown = ", ".join(str(i) for i in indices[:10])
     return shown + (f" and {indices.size - 10} more" if indices.size > 10 else "")
+
+
+def among_others(
+    values: NDArray[np.float64], rows: NDArray[np.bool_], columns: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """A matrix of the chosen rows and columns in its place among the others, which are NaN."""
+    if rows.all() and columns.all():
+        return values
+    everything = np.full((len(rows), len(columns)), np.nan)
+    everything[np.ix_(rows, columns)] = values
+    return everything

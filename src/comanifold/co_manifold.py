@@ -1,22 +1,22 @@
 """The geometry of the rows and of the columns of an incomplete matrix."""
 
-import sys
-import warnings
+import os
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._kept_scales import KeptScalesMixin
+from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
 from ._out_of_sample import distances_to_new
 from ._pipeline import run_passes
-from ._settings import check_settings, check_size
-from ._sweep import Sweep
-from ._validation import check_matrix, listing, masked_to_nan, sparse_to_nan
+from ._settings import check_settings, check_size, open_checkpoint
+from ._validation import among_others, check_matrix, masked_to_nan, sparse_to_nan
 from .diffusion_map import DiffusionMap
 from .ordering import embedding_order
 from .penalties import Penalty
@@ -81,6 +81,10 @@ class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     n_jobs : int, optional
         Parts of the surface that are solved side by side, on threads unless a
         `joblib.parallel_config` says otherwise. The result is the same, bit for bit.
+    checkpoint : path, optional
+        A directory in which finished parts of the surface are kept. A fit that was stopped goes
+        on from there when it is called again, and ends with the same bits; the directory of a
+        fit to other data or with other parameters is refused.
     random_state : int, RandomState or None, default=None
         Handed to `embedding` if it takes one and has none. The method itself draws nothing.
     verbose : int, default=0
@@ -170,6 +174,7 @@ class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         distances: str = "auto",
         keep_scales: bool = False,
         n_jobs: int | None = None,
+        checkpoint: str | os.PathLike | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
         first_graphs: str = "low-rank",
@@ -191,6 +196,7 @@ class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.distances = distances
         self.keep_scales = keep_scales
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
         self.first_graphs = first_graphs
@@ -229,21 +235,22 @@ class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         check_size(int(self._rows.sum()), int(self._columns.sum()), self.n_components)
         self.unobserved_rows_ = np.flatnonzero(~self._rows)
         self.unobserved_columns_ = np.flatnonzero(~self._columns)
-        self._warn_of_unobserved()
+        warn_of_unobserved("row", self.unobserved_rows_)
+        warn_of_unobserved("column", self.unobserved_columns_)
         self.row_names_in_ = None if row_names is None else np.asarray(row_names)
 
         observed = X[np.ix_(self._rows, self._columns)]
         self._mean, self._scale = mean_and_scale(observed)
         last = run_passes(
             (observed - self._mean) / self._scale,
-            settings,
+            replace(settings, checkpoint=open_checkpoint(self, X)),
             keep_scales=bool(self.keep_scales),
-            report=self._report,
+            report=partial(report_pass, self.verbose),
         )
         self.row_graph_, self.column_graph_ = last.row_graph, last.column_graph
         self.scales_ = last.sweep.scales
         self.n_iter_ = sum(scale.n_iter for scale in self.scales_)
-        self._warn_of_unconverged()
+        warn_of_unconverged(self.scales_, self.tol)
         kept = last.sweep.blocks
         places = [(scale.l, scale.k) for scale in self.scales_]
         self._blocks = None if kept is None else dict(zip(places, kept, strict=True))
@@ -252,7 +259,7 @@ class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self._total_weight, self._filled = metric.total_weight, metric.filled
         estimate = self._scale * self._filled + self._mean
         filled = np.where(np.isnan(observed), estimate, observed)
-        self.filled_ = _in_place(filled, self._rows, self._columns)
+        self.filled_ = among_others(filled, self._rows, self._columns)
         by_row, by_column = metric.distances()
         self._publish("row", by_row, self._rows)
         self._publish("column", by_column, self._columns)
@@ -300,13 +307,7 @@ class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         standard = (new - self._mean) / self._scale
         apart = distances_to_new(standard, filled, distances, self._total_weight)
         seen = ~np.isnan(apart).any(axis=1)
-        if not seen.all():
-            warnings.warn(
-                f"new {mode}s with nothing observed get no coordinates: "
-                f"{listing(np.flatnonzero(~seen))}",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_of_unobserved(f"new {mode}", np.flatnonzero(~seen))
         placed = np.full((len(new), self._n_features_out), np.nan)
         if seen.any():
             placed[seen] = self._maps[mode].transform(apart[seen])
@@ -332,54 +333,14 @@ class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self._maps = {**getattr(self, "_maps", {}), mode: embedding}
         setattr(self, f"{mode}_embedding_", coordinates)
         setattr(self, f"{mode}_order_", embedding_order(coordinates))
-        setattr(self, f"{mode}_distances_", _in_place(self._scale * distances, known, known))
+        setattr(self, f"{mode}_distances_", among_others(self._scale * distances, known, known))
         is_diffusion = isinstance(embedding, DiffusionMap)
-        affinity = _in_place(embedding.affinity_, known, known) if is_diffusion else None
+        affinity = among_others(embedding.affinity_, known, known) if is_diffusion else None
         setattr(self, f"{mode}_affinity_", affinity)
         setattr(self, f"{mode}_eigenvalues_", embedding.eigenvalues_ if is_diffusion else None)
-
-    def _warn_of_unobserved(self) -> None:
-        for mode in ("row", "column"):
-            lost = getattr(self, f"unobserved_{mode}s_")
-            if lost.size:
-                warnings.warn(
-                    f"{mode}s with no observed entry get no coordinates (NaN): {listing(lost)}",
-                    UserWarning,
-                    stacklevel=3,
-                )
-
-    def _warn_of_unconverged(self) -> None:
-        unfinished = [scale for scale in self.scales_ if scale.status != "converged"]
-        if unfinished:
-            worst = max(scale.certificate.stationarity for scale in unfinished)
-            warnings.warn(
-                f"{len(unfinished)} of {len(self.scales_)} scales stopped before reaching "
-                f"tol={self.tol:g}, the worst at {worst:.2g}; scales_ names them. Raise max_iter "
-                "or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def _report(self, name: str, sweep: Sweep) -> None:
-        if self.verbose < 1:
-            return
-        seconds = sum(scale.seconds for scale in sweep.scales)
-        lines = [f"{name}: {len(sweep.scales)} scales, {seconds:.2f} s of solving"]
-        if self.verbose > 1:
-            lines += [f"    {scale}" for scale in sweep.scales]
-        print("\n".join(lines), file=sys.stderr)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.absent is not None
         return tags
-
-
-def _in_place(values: Array, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Array:
-    """A matrix of the chosen rows and columns among the others, which are NaN."""
-    if rows.all() and columns.all():
-        return values
-    everything = np.full((len(rows), len(columns)), np.nan)
-    everything[np.ix_(rows, columns)] = values
-    return everything

@@ -14,12 +14,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._validation import check_matrix, masked_to_nan
+from .affinities import (
+    affinities,
+    find_bandwidth,
+    refuse_asymmetric,
+    row_sums,
+    scaled,
+    with_zero_diagonal,
+)
 from .graphs import masked_distances
 
 Array = NDArray[np.float64]
-
-# The neighbour whose distance is the bandwidth at a point, unless another is named.
-_LOCAL_NEIGHBOR = 7
 
 # Up to this many points all eigenvectors that are needed come from a dense solver.
 _DENSE = 1500
@@ -108,15 +113,15 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         distances = self._distances(X, reset=True)
         n_points = distances.shape[0]
         self._check_parameters(n_points)
-        self.bandwidth_ = _bandwidth(distances, self.bandwidth)
-        self.affinity_ = _affinity(distances, self.bandwidth_, self.bandwidth_)
-        self._density = _sums(self.affinity_)
+        self.bandwidth_ = find_bandwidth(distances, self.bandwidth)
+        self.affinity_ = affinities(distances, self.bandwidth_, self.bandwidth_)
+        self._density = row_sums(self.affinity_)
         walk = self._normalized(self.affinity_, self._density)
-        self._degree = _sums(walk)
+        self._degree = row_sums(walk)
         _warn_if_disconnected(walk)
         root = np.sqrt(self._degree)
         eigenvalues, vectors = _leading_eigenvectors(
-            _scaled(walk, 1.0 / root, 1.0 / root),
+            scaled(walk, 1.0 / root, 1.0 / root),
             self.n_components,
             root / np.linalg.norm(root),
             self.random_state,
@@ -147,14 +152,14 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         new_bandwidth = (
             self.bandwidth_
             if np.ndim(self.bandwidth_) == 0
-            else _bandwidth(distances, self.bandwidth)
+            else find_bandwidth(distances, self.bandwidth)
         )
-        affinity = _affinity(distances, new_bandwidth, self.bandwidth_)
-        density = _sums(affinity)
+        affinity = affinities(distances, new_bandwidth, self.bandwidth_)
+        density = row_sums(affinity)
         # A point without any affinity belongs nowhere.
         density[density == 0.0] = np.nan
         walk = self._normalized(affinity, density)
-        steps = _scaled(walk, 1.0 / (_sums(walk) + 0.0 * density), None)
+        steps = scaled(walk, 1.0 / (row_sums(walk) + 0.0 * density), None)
         # lambda^t psi, with psi = P psi_fit / lambda.
         powers = np.zeros_like(self.eigenvalues_)
         positive = self.eigenvalues_ > 0
@@ -165,7 +170,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         power = self.density_normalization
         if power == 0.0:
             return affinity
-        return _scaled(affinity, density**-power, self._density**-power)
+        return scaled(affinity, density**-power, self._density**-power)
 
     def _distances(self, X: ArrayLike, *, reset: bool) -> Any:
         if self.metric not in ("masked", "precomputed"):
@@ -195,9 +200,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if np.isnan(values).any() or (values < 0).any():
             raise ValueError("distances must not be negative or NaN; infinite ones are allowed")
         if reset:
-            _refuse_asymmetric(X)
+            refuse_asymmetric(X)
             if sparse.issparse(X):
-                return _with_zero_diagonal(X)
+                return with_zero_diagonal(X)
         return X
 
     def _check_parameters(self, n_points: int) -> None:
@@ -219,124 +224,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.input_tags.pairwise = self.metric == "precomputed"
         tags.input_tags.sparse = self.metric == "precomputed"
         return tags
-
-
-def _refuse_asymmetric(distances: Any) -> None:
-    if sparse.issparse(distances):
-        difference = abs(distances - distances.T)
-        symmetric = difference.nnz == 0 or difference.max() <= 1e-8 * distances.data.max()
-    else:
-        symmetric = np.allclose(distances, distances.T, rtol=1e-8, atol=0.0)
-    if not symmetric:
-        raise ValueError("distances must be symmetric: X differs from its transpose")
-
-
-def _bandwidth(distances: Any, bandwidth: Any) -> float | Array:
-    """sigma, or one for each row of distances."""
-    if isinstance(bandwidth, str) and bandwidth == "median":
-        is_sparse = sparse.issparse(distances)
-        values = _above_diagonal(distances).data if is_sparse else distances[_above(distances)]
-        finite = values[np.isfinite(values)]
-        middle = float(np.median(finite)) if finite.size else 0.0
-        return middle or float(_smallest_positive(finite[None])[0])
-    q = _local_neighbor(bandwidth)
-    if q is not None:
-        return _distances_to_neighbor(distances, q)
-    is_number = isinstance(bandwidth, numbers.Real) and not isinstance(bandwidth, bool)
-    if not is_number or not 0 < bandwidth < np.inf:
-        raise ValueError(
-            'bandwidth must be "local", ("local", q) with a positive integer q, "median" or a '
-            f"positive number, got {bandwidth!r}"
-        )
-    return float(bandwidth)
-
-
-def _local_neighbor(bandwidth: Any) -> int | None:
-    if isinstance(bandwidth, str) and bandwidth == "local":
-        return _LOCAL_NEIGHBOR
-    is_pair = isinstance(bandwidth, (tuple, list)) and len(bandwidth) == 2
-    if is_pair and bandwidth[0] == "local":
-        q = bandwidth[1]
-        if isinstance(q, numbers.Integral) and not isinstance(q, bool) and q >= 1:
-            return int(q)
-    return None
-
-
-def _distances_to_neighbor(distances: Any, q: int) -> Array:
-    """For each row the (q + 1)-th smallest distance, or the largest finite one before it.
-
-    In the training data that is the distance to the q-th neighbour, as the smallest distance is
-    that of a point to itself; for new points the same rule is continuous with it.
-    """
-    if sparse.issparse(distances):
-        bounds = zip(distances.indptr[:-1], distances.indptr[1:], strict=True)
-        rows = [distances.data[start:stop] for start, stop in bounds]
-    else:
-        rows = distances
-    found = np.empty(len(rows))
-    for i, row in enumerate(rows):
-        finite = row[np.isfinite(row)]
-        last = min(q, finite.size - 1)
-        found[i] = np.partition(finite, last)[last] if finite.size else 0.0
-        if found[i] == 0.0:  # as many duplicates
-            found[i] = _smallest_positive(finite[None])[0]
-    return found
-
-
-def _smallest_positive(distances: Array) -> Array:
-    """The smallest positive entry of each row, 1 if there is none."""
-    positive = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
-    return np.where(np.isfinite(positive), positive, 1.0)
-
-
-def _above(distances: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.triu_indices(distances.shape[0], 1)
-
-
-def _above_diagonal(distances: Any) -> Any:
-    return sparse.triu(distances, 1, format="csr")
-
-
-def _with_zero_diagonal(distances: Any) -> Any:
-    """A sparse matrix in which the distance of every point to itself is stored."""
-    entries = distances.tocoo()
-    off = entries.row != entries.col
-    own = np.arange(distances.shape[0])
-    rows, columns = (np.concatenate([part[off], own]) for part in (entries.row, entries.col))
-    data = np.concatenate([entries.data[off], np.zeros(len(own))])
-    return sparse.csr_array((data, (rows, columns)), shape=distances.shape)
-
-
-def _affinity(distances: Any, row_sigma: float | Array, column_sigma: float | Array) -> Any:
-    """exp(-d^2 / (sigma_i sigma_j))."""
-    if sparse.issparse(distances):
-        entries = distances.tocoo()
-        scale = [
-            np.broadcast_to(sigma, size)[index]
-            for sigma, size, index in (
-                (row_sigma, distances.shape[0], entries.row),
-                (column_sigma, distances.shape[1], entries.col),
-            )
-        ]
-        data = np.exp(-(entries.data / scale[0]) * (entries.data / scale[1]))
-        return sparse.csr_array((data, (entries.row, entries.col)), shape=distances.shape)
-    affinity = distances / np.reshape(row_sigma, (-1, 1))
-    affinity *= distances / column_sigma
-    np.negative(affinity, out=affinity)
-    return np.exp(affinity, out=affinity)
-
-
-def _sums(A: Any) -> Array:
-    return np.asarray(A.sum(axis=1)).ravel()
-
-
-def _scaled(A: Any, by_row: Array, by_column: Array | None) -> Any:
-    """diag(by_row) A diag(by_column)."""
-    if sparse.issparse(A):
-        A = sparse.diags_array(by_row) @ A
-        return A if by_column is None else A @ sparse.diags_array(by_column)
-    A = A * by_row[:, None]
-    return A if by_column is None else np.multiply(A, by_column, out=A)
 
 
 def _leading_eigenvectors(

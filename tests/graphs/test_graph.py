@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles import slow
 from scipy.sparse.csgraph import connected_components
 
-from comanifold import Graph
+from comanifold import Graph, masked_distances
 from comanifold.graphs import _graph
 
 
@@ -168,3 +168,31 @@ def test_a_row_with_nothing_observed_is_refused_by_name():
 def test_bad_numbers_of_neighbors_are_refused(n_neighbors):
     with pytest.raises(ValueError, match="n_neighbors must be"):
         Graph.nearest_neighbors(np.eye(4), n_neighbors)
+
+
+class TestFromDistances:
+    def test_the_same_graph_as_from_the_points(self):
+        X = np.random.default_rng(0).normal(size=(30, 4))
+        by_points = Graph.nearest_neighbors(X, 3)
+        by_distances = Graph.from_distances(masked_distances(X), 3)
+        np.testing.assert_array_equal(by_distances.edges, by_points.edges)
+
+    def test_parts_are_joined_by_their_shortest_link(self):
+        x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
+        graph = Graph.from_distances(np.abs(x[:, None] - x), 1)
+        assert graph.is_connected
+        assert graph.n_added_links == 1
+        assert [2, 3] in graph.edges.tolist()
+
+    @pytest.mark.parametrize(
+        ("distances", "message"),
+        [
+            (np.ones((2, 3)), "square"),
+            (np.zeros((0, 0)), "square"),
+            (np.array([[0.0, 1.0], [2.0, 0.0]]), "symmetric"),
+            (np.array([[0.0, np.inf], [np.inf, 0.0]]), "finite"),
+        ],
+    )
+    def test_what_are_no_distances_is_refused(self, distances, message):
+        with pytest.raises(ValueError, match=message):
+            Graph.from_distances(distances)

@@ -78,3 +78,15 @@ def test_does_not_change_its_input():
     before = X.copy()
     masked_distances(X)
     np.testing.assert_array_equal(X, before)
+
+
+def test_distances_to_other_rows_are_a_part_of_all_distances():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9, 6))
+    X[rng.random(X.shape) < 0.4] = np.nan
+    X[:, 0] = 1.0
+    np.testing.assert_allclose(
+        masked_distances(X[:4], X[4:]), masked_distances(X)[:4, 4:], rtol=1e-12
+    )
+    with pytest.raises(ValueError, match="as many columns, got 6 and 5"):
+        masked_distances(X, X[:, :5])

@@ -63,6 +63,21 @@ class MultiScaleMetric:
         self._estimates += other._estimates
         self.total_weight += other.total_weight
 
+    def sums(self) -> dict[str, Array]:
+        """The sums so far, by name."""
+        return {
+            "rows": self._rows,
+            "columns": self._columns,
+            "estimates": self._estimates,
+            "total_weight": np.array(self.total_weight),
+        }
+
+    def restore(self, sums: dict[str, Array]) -> None:
+        """Go on from the sums of another metric of the same matrix."""
+        self._rows, self._columns = sums["rows"], sums["columns"]
+        self._estimates = sums["estimates"]
+        self.total_weight = float(sums["total_weight"])
+
     def distances(self) -> tuple[Array, Array]:
         """The distances between the rows and between the columns."""
         if self._complete:

@@ -1,0 +1,106 @@
+"""A directory in which a long fit keeps what it has finished, so that it can go on after a stop."""
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .solvers import Certificate, Scale
+
+Array = NDArray[np.float64]
+
+_VERSION = 1
+
+
+class Checkpoint:
+    """One file for every finished part of a fit, and one that says whose they are.
+
+    Files are written under another name and renamed when complete. One that cannot be read is
+    as good as none.
+
+    Parameters
+    ----------
+    directory : path
+        Created if it does not exist.
+    X : ndarray
+        The data.
+    parameters : dict of str
+        What the result depends on. A directory of other data or parameters is refused.
+    """
+
+    def __init__(self, directory: str | os.PathLike, X: Array, parameters: dict[str, str]):
+        self.directory = Path(directory)
+        digest = hashlib.sha256(str(X.shape).encode() + np.ascontiguousarray(X).tobytes())
+        run = {"version": str(_VERSION), "data (sha256)": digest.hexdigest(), **parameters}
+        self.directory.mkdir(parents=True, exist_ok=True)
+        description = self.directory / "run.json"
+        if description.exists():
+            self._refuse_others(description, run)
+        else:
+            with self._whole(description) as file:
+                file.write(json.dumps(run, indent=2).encode())
+
+    def load(self, name: str) -> tuple[list[Scale], dict[str, Array]] | None:
+        """The scales and arrays that were saved under a name, if they are there and intact."""
+        try:
+            # Opened by hand: np.load would leave a broken file open.
+            with open(self._path(name), "rb") as raw, np.load(raw, allow_pickle=False) as file:
+                arrays = {key: file[key] for key in file.files}
+            records = json.loads(arrays.pop("scales").tobytes())
+            scales = [
+                Scale(**{**record, "certificate": Certificate(**record["certificate"])})
+                for record in records
+            ]
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+            return None
+        return scales, arrays
+
+    def save(self, name: str, scales: list[Scale], arrays: dict[str, Array]) -> None:
+        """Keep scales and arrays under a name."""
+        records = json.dumps([asdict(scale) for scale in scales]).encode()
+        with self._whole(self._path(name)) as file:
+            np.savez(file, scales=np.frombuffer(records, dtype=np.uint8), **arrays)
+
+    def _path(self, name: str) -> Path:
+        return self.directory / f"{name}.npz"
+
+    def _refuse_others(self, description: Path, run: dict[str, str]) -> None:
+        try:
+            found = dict(json.loads(description.read_text()))
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"{description} cannot be read ({error}): delete the directory to start anew"
+            ) from error
+        different = [
+            f"{key} was {found.get(key)}, is {run.get(key)}"
+            for key in {**found, **run}
+            if found.get(key) != run.get(key)
+        ]
+        if different:
+            raise ValueError(
+                f"checkpoint {str(self.directory)!r} belongs to another fit: "
+                f"{'; '.join(different)}. Use another directory, or delete this one"
+            )
+
+    @contextmanager
+    def _whole(self, path: Path) -> Iterator[BinaryIO]:
+        """A file that appears under its name only when it is complete."""
+        handle, name = tempfile.mkstemp(dir=self.directory, prefix=".part-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise

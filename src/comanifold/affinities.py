@@ -1,0 +1,134 @@
+"""From distances to affinities: bandwidths, Gaussian kernels, and their row sums.
+
+All of it for dense distances and for sparse ones, which have no affinity where they have no entry.
+"""
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.float64]
+
+# The neighbour whose distance is the bandwidth at a point, unless another is named.
+_LOCAL_NEIGHBOR = 7
+
+
+def refuse_asymmetric(distances: Any) -> None:
+    if sparse.issparse(distances):
+        difference = abs(distances - distances.T)
+        symmetric = difference.nnz == 0 or difference.max() <= 1e-8 * distances.data.max()
+    else:
+        symmetric = np.allclose(distances, distances.T, rtol=1e-8, atol=0.0)
+    if not symmetric:
+        raise ValueError("distances must be symmetric: X differs from its transpose")
+
+
+def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
+    """sigma, or one for each row of distances."""
+    if isinstance(bandwidth, str) and bandwidth == "median":
+        is_sparse = sparse.issparse(distances)
+        values = _above_diagonal(distances).data if is_sparse else distances[_above(distances)]
+        finite = values[np.isfinite(values)]
+        middle = float(np.median(finite)) if finite.size else 0.0
+        return middle or float(_smallest_positive(finite[None])[0])
+    q = _local_neighbor(bandwidth)
+    if q is not None:
+        return _distances_to_neighbor(distances, q)
+    is_number = isinstance(bandwidth, numbers.Real) and not isinstance(bandwidth, bool)
+    if not is_number or not 0 < bandwidth < np.inf:
+        raise ValueError(
+            'bandwidth must be "local", ("local", q) with a positive integer q, "median" or a '
+            f"positive number, got {bandwidth!r}"
+        )
+    return float(bandwidth)
+
+
+def _local_neighbor(bandwidth: Any) -> int | None:
+    if isinstance(bandwidth, str) and bandwidth == "local":
+        return _LOCAL_NEIGHBOR
+    is_pair = isinstance(bandwidth, (tuple, list)) and len(bandwidth) == 2
+    if is_pair and bandwidth[0] == "local":
+        q = bandwidth[1]
+        if isinstance(q, numbers.Integral) and not isinstance(q, bool) and q >= 1:
+            return int(q)
+    return None
+
+
+def _distances_to_neighbor(distances: Any, q: int) -> Array:
+    """For each row the (q + 1)-th smallest distance, or the largest finite one before it.
+
+    In the training data that is the distance to the q-th neighbour, as the smallest distance is
+    that of a point to itself; for new points the same rule is continuous with it.
+    """
+    if sparse.issparse(distances):
+        bounds = zip(distances.indptr[:-1], distances.indptr[1:], strict=True)
+        rows = [distances.data[start:stop] for start, stop in bounds]
+    else:
+        rows = distances
+    found = np.empty(len(rows))
+    for i, row in enumerate(rows):
+        finite = row[np.isfinite(row)]
+        last = min(q, finite.size - 1)
+        found[i] = np.partition(finite, last)[last] if finite.size else 0.0
+        if found[i] == 0.0:  # as many duplicates
+            found[i] = _smallest_positive(finite[None])[0]
+    return found
+
+
+def _smallest_positive(distances: Array) -> Array:
+    """The smallest positive entry of each row, 1 if there is none."""
+    positive = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
+    return np.where(np.isfinite(positive), positive, 1.0)
+
+
+def _above(distances: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(distances.shape[0], 1)
+
+
+def _above_diagonal(distances: Any) -> Any:
+    return sparse.triu(distances, 1, format="csr")
+
+
+def with_zero_diagonal(distances: Any) -> Any:
+    """A sparse matrix in which the distance of every point to itself is stored."""
+    entries = distances.tocoo()
+    off = entries.row != entries.col
+    own = np.arange(distances.shape[0])
+    rows, columns = (np.concatenate([part[off], own]) for part in (entries.row, entries.col))
+    data = np.concatenate([entries.data[off], np.zeros(len(own))])
+    return sparse.csr_array((data, (rows, columns)), shape=distances.shape)
+
+
+def affinities(distances: Any, row_sigma: float | Array, column_sigma: float | Array) -> Any:
+    """exp(-d^2 / (sigma_i sigma_j))."""
+    if sparse.issparse(distances):
+        entries = distances.tocoo()
+        scale = [
+            np.broadcast_to(sigma, size)[index]
+            for sigma, size, index in (
+                (row_sigma, distances.shape[0], entries.row),
+                (column_sigma, distances.shape[1], entries.col),
+            )
+        ]
+        data = np.exp(-(entries.data / scale[0]) * (entries.data / scale[1]))
+        return sparse.csr_array((data, (entries.row, entries.col)), shape=distances.shape)
+    affinity = distances / np.reshape(row_sigma, (-1, 1))
+    affinity *= distances / column_sigma
+    np.negative(affinity, out=affinity)
+    return np.exp(affinity, out=affinity)
+
+
+def row_sums(A: Any) -> Array:
+    return np.asarray(A.sum(axis=1)).ravel()
+
+
+def scaled(A: Any, by_row: Array, by_column: Array | None) -> Any:
+    """diag(by_row) A diag(by_column)."""
+    if sparse.issparse(A):
+        A = sparse.diags_array(by_row) @ A
+        return A if by_column is None else A @ sparse.diags_array(by_column)
+    A = A * by_row[:, None]
+    return A if by_column is None else np.multiply(A, by_column, out=A)

@@ -1,0 +1,76 @@
+"""Low-rank completion against SoftImpute by singular value decompositions."""
+
+import numpy as np
+import pytest
+
+from comanifold import low_rank
+from comanifold.low_rank import LowRankCompletion
+from comanifold.metrics import Hidden
+
+
+def low_rank_matrix(seed, shape=(40, 30), rank=2, noise=0.1, missing=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(shape[0], rank)) @ rng.normal(size=(rank, shape[1]))
+    X += noise * rng.normal(size=shape)
+    X -= X.mean()
+    return np.where(rng.random(shape) < missing, np.nan, X), X
+
+
+def soft_impute(X, penalty, rounds=3000):
+    """Mazumder, Hastie and Tibshirani (2010): fill in, shrink the singular values, repeat."""
+    missing = np.isnan(X)
+    Z = np.zeros_like(X)
+    for _ in range(rounds):
+        U, values, Vt = np.linalg.svd(np.where(missing, Z, X), full_matrices=False)
+        Z = (U * np.maximum(values - penalty, 0.0)) @ Vt
+    return Z
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_every_step_of_the_path_solves_its_problem(monkeypatch, transposed):
+    monkeypatch.setattr(low_rank, "_STEADY", 1e-9)
+    monkeypatch.setattr(low_rank, "_ROUNDS", 5000)
+    X = low_rank_matrix(0)[0]
+    X = X.T if transposed else X
+    penalty = np.linalg.svd(np.nan_to_num(X), compute_uv=False)[0]
+    for step, (A, B) in enumerate(low_rank._path(X), start=1):
+        if step in (1, 3, 5):
+            expected = soft_impute(X, penalty * low_rank._FALL**step)
+            np.testing.assert_allclose(A @ B.T, expected, atol=1e-4)
+        if step == 5:
+            break
+
+
+def test_a_matrix_of_low_rank_is_found_again():
+    X, truth = low_rank_matrix(1)
+    completion = LowRankCompletion(Hidden(X))
+    completed = completion.complete(X)
+    missing = np.isnan(X)
+    np.testing.assert_array_equal(completed[~missing], X[~missing])
+    error = np.sqrt(np.mean((completed - truth)[missing] ** 2))
+    assert error < 0.35 * truth.std()
+    rest = Hidden(X).rest
+    np.testing.assert_array_equal(completion.rest[~np.isnan(rest)], rest[~np.isnan(rest)])
+    assert np.isfinite(completion.rest).all()
+
+
+def test_noise_is_not_followed():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 50))
+    X[rng.random(X.shape) < 0.5] = np.nan
+    completed = LowRankCompletion(Hidden(X)).complete(X)
+    assert np.abs(completed[np.isnan(X)]).mean() < 0.35
+
+
+def test_transposing_transposes():
+    for seed in range(5):
+        X = low_rank_matrix(seed, shape=(20, 20))[0]
+        first = LowRankCompletion(Hidden(X)).complete(X)
+        second = LowRankCompletion(Hidden(X.T)).complete(X.T)
+        np.testing.assert_allclose(second, first.T, atol=1e-8)
+
+
+def test_nothing_to_go_by():
+    X = np.zeros((6, 5))
+    X[0, 0] = X[3, 2] = np.nan
+    np.testing.assert_array_equal(LowRankCompletion(Hidden(X)).complete(X), np.zeros((6, 5)))

@@ -1,0 +1,56 @@
+"""Orders and trees."""
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import fcluster, is_valid_linkage
+
+from comanifold import ordering
+from comanifold.ordering import embedding_order, nested_linkage
+
+
+def test_points_on_a_line_are_ordered_along_it():
+    t = np.random.default_rng(0).permutation(50)
+    line = np.column_stack([t, 0.1 * t])
+    np.testing.assert_array_equal(t[embedding_order(line)], np.arange(50))
+
+
+@pytest.mark.parametrize("most", [0, 5000])
+def test_orders_with_and_without_a_tree(monkeypatch, most):
+    monkeypatch.setattr(ordering, "_MOST_FOR_A_TREE", most)
+    points = np.random.default_rng(1).normal(size=(30, 2))
+    points[[4, 9]] = np.nan
+    order = embedding_order(points)
+    assert sorted(order) == list(range(30))
+    assert list(order[-2:]) == [4, 9]
+    if most == 0:
+        np.testing.assert_array_equal(np.diff(points[order[:-2], 0]) >= 0, True)
+
+
+def test_groups_stay_together_where_the_first_coordinate_alone_mixes_them():
+    rng = np.random.default_rng(2)
+    groups = rng.integers(2, size=40)
+    points = np.column_stack([rng.normal(size=40), 20.0 * groups])
+    assert (np.diff(groups[embedding_order(points)]) != 0).sum() == 1
+    assert (np.diff(groups[np.argsort(points[:, 0])]) != 0).sum() > 5
+
+
+def test_nested_labels_become_a_tree_that_can_be_cut():
+    labels = [np.arange(6), np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1])]
+    tree = nested_linkage(labels, [1.0, 2.0, 4.0])
+    assert is_valid_linkage(tree)
+    for label, height in zip(labels, (1.0, 2.0, 4.0), strict=True):
+        cut = fcluster(tree, height, "distance")
+        np.testing.assert_array_equal(cut[:, None] == cut, label[:, None] == label)
+    assert tree[-1, 2] == 8.0  # what never came together is joined above the last height
+    assert tree[-1, 3] == 6
+
+
+def test_what_was_joined_stays_joined():
+    labels = [np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])]
+    tree = nested_linkage(labels, [1.0, 2.0])
+    assert is_valid_linkage(tree)
+    assert list(fcluster(tree, 2.0, "distance")) in ([1, 1, 1, 2], [2, 2, 2, 1])
+
+
+def test_one_point_has_no_tree():
+    assert nested_linkage([np.array([0])], [1.0]).shape == (0, 4)
