@@ -1,12 +1,73 @@
-"""Distances of new rows to the rows of a fitted matrix, in its multi-scale metric."""
+"""New rows and columns, placed in the embeddings of a fitted matrix."""
+
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ._notices import warn_of_unobserved
+from ._validation import masked_to_nan, sparse_to_nan
 
 Array = NDArray[np.float64]
 
 # Rows of the fitted matrix that a new row is compared with, to fill it in.
 _NEAREST = 5
+
+
+def _places_new_points(self: Any) -> bool:
+    if isinstance(self.embedding, str) or hasattr(self.embedding, "transform"):
+        return True
+    raise AttributeError(f"{type(self.embedding).__name__} has no transform for new points")
+
+
+class PlacingMixin(TransformerMixin):
+    """`transform` and `transform_columns`, on what `CoManifold.fit` leaves."""
+
+    @available_if(_places_new_points)
+    def transform(self, X: ArrayLike) -> Array:
+        """Place new rows in the embedding of the rows; NaN for a row with nothing observed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_columns)
+            NaN for missing entries. A row of the fitted matrix is placed where it was.
+        """
+        check_is_fitted(self)
+        new = np.asarray(self._read(X, reset=False), dtype=float)[:, self._columns]
+        return self._place(new, "row", self._filled, self._rows)
+
+    @available_if(_places_new_points)
+    def transform_columns(self, X: ArrayLike) -> Array:
+        """Place new columns in the embedding of the columns; NaN where nothing is observed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_new)
+            New columns for the rows of the fitted matrix. NaN for missing entries.
+        """
+        check_is_fitted(self)
+        X = np.array(sparse_to_nan(masked_to_nan(X), self.absent), dtype=float)
+        if X.ndim != 2 or X.shape[0] != len(self._rows):
+            raise ValueError(
+                f"X must have the {len(self._rows)} rows of the fitted matrix, got shape {X.shape}"
+            )
+        return self._place(X.T[:, self._rows], "column", self._filled.T, self._columns)
+
+    def _place(self, new: Array, mode: str, filled: Array, known: NDArray[np.bool_]) -> Array:
+        if np.isinf(new).any():
+            raise ValueError("X has an infinite value (inf): mark it missing with NaN")
+        distances = getattr(self, f"{mode}_distances_")[np.ix_(known, known)] / self._scale
+        standard = (new - self._mean) / self._scale
+        apart = distances_to_new(standard, filled, distances, self._total_weight)
+        seen = ~np.isnan(apart).any(axis=1)
+        warn_of_unobserved(f"new {mode}", np.flatnonzero(~seen))
+        placed = np.full((len(new), self._n_features_out), np.nan)
+        if seen.any():
+            placed[seen] = self._maps[mode].transform(apart[seen])
+        return placed
 
 
 def distances_to_new(new: Array, filled: Array, distances: Array, total_weight: float) -> Array:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, clone
+from sklearn.utils.validation import validate_data
 
 from ._kept_scales import KeptScalesMixin
 from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
-from ._out_of_sample import distances_to_new
+from ._out_of_sample import PlacingMixin
 from ._pipeline import run_passes
 from ._settings import check_settings, check_size, open_checkpoint
 from ._validation import among_others, check_matrix, masked_to_nan, sparse_to_nan
@@ -25,13 +24,7 @@ from .solvers import mean_and_scale
 Array = NDArray[np.float64]
 
 
-def _places_new_points(self: "CoManifold") -> bool:
-    if isinstance(self.embedding, str) or hasattr(self.embedding, "transform"):
-        return True
-    raise AttributeError(f"{type(self.embedding).__name__} has no transform for new points")
-
-
-class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin, BaseEstimator):
     r"""Embed the rows and the columns of a matrix with missing entries.
 
     Co-manifold learning (Mishne, Chi and Coifman 2019): the matrix is smoothed along its rows
@@ -269,49 +262,6 @@ class CoManifold(KeptScalesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
         """Fit to X and return the embedding of its rows."""
         return self.fit(X).row_embedding_
-
-    @available_if(_places_new_points)
-    def transform(self, X: ArrayLike) -> Array:
-        """Place new rows in the embedding of the rows; NaN for a row with nothing observed.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_columns)
-            NaN for missing entries. A row of the fitted matrix is placed where it was.
-        """
-        check_is_fitted(self)
-        new = np.asarray(self._read(X, reset=False), dtype=float)[:, self._columns]
-        return self._place(new, "row", self._filled, self._rows)
-
-    @available_if(_places_new_points)
-    def transform_columns(self, X: ArrayLike) -> Array:
-        """Place new columns in the embedding of the columns; NaN where nothing is observed.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_new)
-            New columns for the rows of the fitted matrix. NaN for missing entries.
-        """
-        check_is_fitted(self)
-        X = np.array(sparse_to_nan(masked_to_nan(X), self.absent), dtype=float)
-        if X.ndim != 2 or X.shape[0] != len(self._rows):
-            raise ValueError(
-                f"X must have the {len(self._rows)} rows of the fitted matrix, got shape {X.shape}"
-            )
-        return self._place(X.T[:, self._rows], "column", self._filled.T, self._columns)
-
-    def _place(self, new: Array, mode: str, filled: Array, known: NDArray[np.bool_]) -> Array:
-        if np.isinf(new).any():
-            raise ValueError("X has an infinite value (inf): mark it missing with NaN")
-        distances = getattr(self, f"{mode}_distances_")[np.ix_(known, known)] / self._scale
-        standard = (new - self._mean) / self._scale
-        apart = distances_to_new(standard, filled, distances, self._total_weight)
-        seen = ~np.isnan(apart).any(axis=1)
-        warn_of_unobserved(f"new {mode}", np.flatnonzero(~seen))
-        placed = np.full((len(new), self._n_features_out), np.nan)
-        if seen.any():
-            placed[seen] = self._maps[mode].transform(apart[seen])
-        return placed
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         X = sparse_to_nan(masked_to_nan(X), self.absent)
