@@ -375,7 +375,9 @@ class TestKeptScales:
             np.testing.assert_array_equal(filled[observed], model._X[observed])
             np.testing.assert_array_equal(filled[~observed], U[~observed])
 
-    def test_the_filled_in_matrix_is_the_weighted_mean_of_the_scales(self, model):
+    def test_the_filled_in_matrix_is_the_weighted_mean_of_the_scales(self):
+        model = CoManifold(keep_scales=True, first_graphs="masked").fit(random_matrix(7, 20, 16))
+        assert model.low_rank_weight_ == 0.0
         weights = [s.weight for s in model.scales_]
         stack = [model.filled_at(s.l, s.k) for s in model.scales_]
         np.testing.assert_allclose(model.filled_, np.average(stack, axis=0, weights=weights))

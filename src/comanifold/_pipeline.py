@@ -1,7 +1,7 @@
 """Graphs, surface, metric, and again: the passes of a fit, on a matrix in standard units."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class Pass:
     row_graph: Graph
     column_graph: Graph
     sweep: Sweep
+    low_rank_weight: float = 0.0
 
 
 def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
@@ -59,20 +60,26 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
         alpha = _PAPER_ALPHA if settings.alpha is None else settings.alpha
         weights: list[Weights] = [CostWeights(alpha)]
         return _passes(X, X, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+    low_rank = settings.first_graphs == "low-rank"
     compared, compared_rest = X, hidden.rest
-    if settings.first_graphs == "low-rank":
+    if low_rank:
         completion = LowRankCompletion(hidden)
         compared, compared_rest = completion.complete(X), completion.rest
-    if settings.alpha is None:
-        # No pass sees the entries it is judged by: all of them run on the rest of the matrix.
-        judge: list[Weights] = [ErrorWeights(hidden)] * settings.n_passes
-        name = "pass with entries hidden"
-        rest = hidden.rest, compared_rest
-        judged = _passes(*rest, settings, judge, name, report, for_embedding=False)
-        weights = [WeightsAsBefore(done.sweep.scales) for done in judged]
-    else:
+    if settings.alpha is not None:
         weights = [CostWeights(settings.alpha)] * settings.n_passes
-    return _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+        return _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+    # No pass sees the entries it is judged by: all of them run on the rest of the matrix.
+    judge: list[Weights] = [ErrorWeights(hidden)] * settings.n_passes
+    name = "pass with entries hidden"
+    judged = _passes(hidden.rest, compared_rest, settings, judge, name, report, for_embedding=False)
+    weights = [WeightsAsBefore(done.sweep.scales) for done in judged]
+    last = _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+    if not low_rank:
+        return last
+    # The completion is a filled-in matrix as well, and counts as one more scale.
+    weight = hidden.weigh(compared_rest[hidden.rows, hidden.columns]) / weights[-1].unit
+    last.sweep.metric.add(compared, np.arange(len(X)), np.arange(X.shape[1]), weight)
+    return replace(last, low_rank_weight=weight)
 
 
 def _passes(

@@ -54,7 +54,8 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
     alpha : "auto" or float, default="auto"
         The weight of a scale: a number gives (row cost times column cost)^alpha, the paper has
         -1/2. "auto" hides a tenth of the observed entries, solves the surface without them, and
-        lets each scale count by how well it predicts them.
+        lets each scale count by how well it predicts them; so does the completion by a matrix
+        of low rank that the first graphs are built from, as one more scale.
     n_passes : int, default=1
         In every pass after the first the graphs are rebuilt from the distances of the one
         before. With masked first graphs and little observed, a second pass helps.
@@ -118,6 +119,8 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         One record for each pair of costs of the last pass: l, k, row_cost, column_cost,
         n_row_clusters, n_column_clusters, objective, certificate, n_iter, status, seconds,
         weight.
+    low_rank_weight_ : float
+        How much the completion by a matrix of low rank counts beside the scales.
     row_linkage_, column_linkage_ : ndarray
         With `keep_scales`: clusters as they join while both costs grow, as a SciPy linkage
         matrix whose heights are costs.
@@ -242,6 +245,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         )
         self.row_graph_, self.column_graph_ = last.row_graph, last.column_graph
         self.scales_ = last.sweep.scales
+        self.low_rank_weight_ = last.low_rank_weight
         self.n_iter_ = sum(scale.n_iter for scale in self.scales_)
         warn_of_unconverged(self.scales_, self.tol)
         kept = last.sweep.blocks

@@ -41,17 +41,17 @@ class ErrorWeights:
         column_labels: Labels,
     ) -> float:
         hidden = self.hidden
-        predicted = values[row_labels[hidden.rows], column_labels[hidden.columns]]
-        return float(np.mean((predicted - hidden.values) ** 2) + hidden.floor) ** -_SHARPNESS
+        return hidden.weigh(values[row_labels[hidden.rows], column_labels[hidden.columns]])
 
 
 class WeightsAsBefore:
-    """The weights that another sweep of a similar surface had, by scale."""
+    """The weights that another sweep of a similar surface had, the largest of them as unit."""
 
     def __init__(self, scales: list):
         self._solved = np.array([(scale.l, scale.k) for scale in scales])
         weights = np.array([scale.weight for scale in scales])
-        self._weights = weights / weights.max()
+        self.unit = float(weights.max())
+        self._weights = weights / self.unit
 
     def __call__(self, l: int, k: int, *_blocks: Array) -> float:
         # Past the end of an arm nothing changes any more: the nearest scales stand for it.
@@ -94,3 +94,8 @@ class Hidden:
         self.rest = X.copy()
         self.rest[self.rows, self.columns] = np.nan
         self.floor = 1e-6 * float(np.nanvar(X)) or 1.0
+
+    def weigh(self, predicted: Array) -> float:
+        """The weight of what predicts these values of the hidden entries."""
+        error = float(np.mean((predicted - self.values) ** 2))
+        return (error + self.floor) ** -_SHARPNESS
