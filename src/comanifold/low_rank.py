@@ -78,16 +78,19 @@ def _path(X: Array) -> Iterator[tuple[Array, Array]]:
             yield A, B
         return
     missing = np.isnan(X)
-    n_directions = min(_MOST_DIRECTIONS, *X.shape)
     filled = np.where(missing, 0.0, X)
-    U, values, Vt = np.linalg.svd(filled, full_matrices=False)
-    root = np.sqrt(values[:n_directions])
-    A, B = U[:, :n_directions] * root, Vt[:n_directions].T * root
-    penalty = float(values[0]) or 1.0
-    for _ in range(_N_PENALTIES):
-        penalty *= _FALL
-        ridge = penalty * np.eye(n_directions)
+    n_directions = min(_MOST_DIRECTIONS, *X.shape)
+    product, penalty = np.zeros_like(X), 0.0
+    for step in range(_N_PENALTIES):
+        np.copyto(filled, product, where=missing)
+        # Directions that a larger penalty had suppressed come in anew, and not out of what
+        # rounding errors had left of them.
+        U, values, Vt = np.linalg.svd(filled, full_matrices=False)
+        penalty = _FALL * (penalty if step else float(values[0]) or 1.0)
+        root = np.sqrt(np.maximum(values[:n_directions] - penalty, 0.0))
+        A, B = U[:, :n_directions] * root, Vt[:n_directions].T * root
         product = A @ B.T
+        ridge = penalty * np.eye(n_directions)
         for _ in range(_ROUNDS):
             before = product
             np.copyto(filled, product, where=missing)
