@@ -26,12 +26,13 @@ class KeptScalesMixin:
 
     def estimate_at(self, l: int, k: int) -> Array:
         """The smooth estimate at the scale (l, k), in the units of the data."""
-        estimate = self._scale * self._blocks_at(l, k).expand() + self._mean
+        estimate = self._blocks_at(l, k).expand() * self._scale + self._mean
         return among_others(estimate, self._rows, self._columns)
 
     def filled_at(self, l: int, k: int) -> Array:
         """The data, filled in with the estimate at the scale (l, k)."""
-        return np.where(np.isnan(self._X), self.estimate_at(l, k), self._X)
+        estimate = self.estimate_at(l, k)
+        return np.where(np.isnan(self._X), estimate, self._X)
 
     @property
     def row_linkage_(self) -> Array:
@@ -44,20 +45,28 @@ class KeptScalesMixin:
         return self._linkage(1)
 
     def _linkage(self, mode: int) -> Array:
-        """Along the chain of scales, and from its end along the arm of this mode."""
-        kept = self._kept()
-        chain = TRAVERSALS[self.traversal][0]
+        """Along the chain of scales, from its end along the arm of this mode, then the other."""
+        try:
+            kept = self._kept()
+        except ValueError as error:
+            raise AttributeError(str(error)) from error
+        chain, own, other = TRAVERSALS[self._traversal][0], (1 - mode, mode), (mode, 1 - mode)
         path = [(self.scales_[0].l, self.scales_[0].k)]
-        for step in (chain if chain[mode] else (0, 0), (1 - mode, mode)):
-            while any(step):
-                ahead = path[-1][0] + step[0], path[-1][1] + step[1]
-                if ahead not in kept:
-                    break
+        for step in ([chain, own] if chain[mode] else [own]) + [other]:
+            while (ahead := (path[-1][0] + step[0], path[-1][1] + step[1])) in kept:
                 path.append(ahead)
-        at = (self.row_labels_at, self.column_labels_at)[mode]
-        return nested_linkage(
-            [at(*scale) for scale in path], [2.0 ** scale[mode] for scale in path]
-        )
+        at = (self._all_row_labels, self._all_column_labels)[mode]
+        # Costs as long as they grow, and doubled for every step after that.
+        heights = [2.0 ** path[0][mode]]
+        for scale in path[1:]:
+            heights.append(max(2.0 * heights[-1], 2.0 ** scale[mode]))
+        return nested_linkage([at(*scale) for scale in path], heights)
+
+    def _all_row_labels(self, l: int, k: int) -> Labels:
+        return _apart(self.row_labels_at(l, k))
+
+    def _all_column_labels(self, l: int, k: int) -> Labels:
+        return _apart(self.column_labels_at(l, k))
 
     def _kept(self) -> dict[tuple[int, int], Blocks]:
         check_is_fitted(self)
@@ -80,3 +89,10 @@ def _in_place(labels: Labels, known: NDArray[np.bool_]) -> Labels:
     everything = np.full(len(known), -1)
     everything[known] = labels
     return everything
+
+
+def _apart(labels: Labels) -> Labels:
+    """The labels, with one of its own for everything that has none."""
+    lost = np.flatnonzero(labels < 0)
+    labels[lost] = labels.max() + 1 + np.arange(len(lost))
+    return labels

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._notices import warn_of_unobserved
-from ._validation import masked_to_nan, sparse_to_nan
+from ._validation import read_floats, refuse_infinite, row_names, sparse_to_nan
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,11 @@ class PlacingMixin(TransformerMixin):
             New columns for the rows of the fitted matrix. NaN for missing entries.
         """
         check_is_fitted(self)
-        X = np.array(sparse_to_nan(masked_to_nan(X), self.absent), dtype=float)
+        names = row_names(X)
+        known = self.row_names_in_
+        if names is not None and known is not None and list(names) != list(known):
+            raise ValueError("the labels of the rows of X differ from those of the fit")
+        X = read_floats(sparse_to_nan(X, self.absent), "X")
         if X.ndim != 2 or X.shape[0] != len(self._rows):
             raise ValueError(
                 f"X must have the {len(self._rows)} rows of the fitted matrix, got shape {X.shape}"
@@ -57,31 +61,40 @@ class PlacingMixin(TransformerMixin):
         return self._place(X.T[:, self._rows], "column", self._filled.T, self._columns)
 
     def _place(self, new: Array, mode: str, filled: Array, known: NDArray[np.bool_]) -> Array:
-        if np.isinf(new).any():
-            raise ValueError("X has an infinite value (inf): mark it missing with NaN")
-        distances = getattr(self, f"{mode}_distances_")[np.ix_(known, known)] / self._scale
-        standard = (new - self._mean) / self._scale
-        apart = distances_to_new(standard, filled, distances, self._total_weight)
+        refuse_infinite(new, "X")
+        fitted = self._X[np.ix_(self._rows, self._columns)]
+        distances = getattr(self, f"{mode}_distances_")[np.ix_(known, known)]
+        apart = distances_to_new(
+            new,
+            fitted if mode == "row" else fitted.T,
+            self._scale * filled + self._mean,
+            distances,
+            self._total_weight,
+        )
         seen = ~np.isnan(apart).any(axis=1)
         warn_of_unobserved(f"new {mode}", np.flatnonzero(~seen))
-        placed = np.full((len(new), self._n_features_out), np.nan)
+        n_components = getattr(self, f"{mode}_embedding_").shape[1]
+        placed = np.full((len(new), n_components), np.nan)
         if seen.any():
             placed[seen] = self._maps[mode].transform(apart[seen])
         return placed
 
 
-def distances_to_new(new: Array, filled: Array, distances: Array, total_weight: float) -> Array:
-    """Distances of the rows of `new`, NaN where missing, to the rows of `filled`.
+def distances_to_new(
+    new: Array, fitted: Array, filled: Array, distances: Array, total_weight: float
+) -> Array:
+    """Distances of the rows of `new` to those of `fitted`, which are `filled` in.
 
     The surface is not solved again for new rows. A new row is compared with the filled-in rows
     on what it has observed; its gaps take the mean of its nearest ones. Its distance to row j
     is then that of the filled-in rows, times the factor by which the multi-scale distances of
-    those nearest rows to j exceed theirs. For a row of the fitted matrix itself that is exactly
-    its multi-scale distance.
+    those nearest rows to j exceed theirs. A row that is one of `fitted`, gaps and all, has the
+    distances of that one.
     """
     result = np.empty((len(new), len(filled)))
-    squares = (filled**2).sum(axis=1)
-    between = squares[:, None] + squares - 2.0 * filled @ filled.T
+    centre = filled.mean(axis=0)
+    squares = ((filled - centre) ** 2).sum(axis=1)
+    between = squares[:, None] + squares - 2.0 * (filled - centre) @ (filled - centre).T
     plain = total_weight * np.sqrt(np.maximum(between, 0.0))
     factor = np.divide(distances, plain, out=np.ones_like(plain), where=plain > 1e-7 * plain.max())
     for i, row in enumerate(new):
@@ -89,17 +102,20 @@ def distances_to_new(new: Array, filled: Array, distances: Array, total_weight: 
         if not observed.any():
             result[i] = np.nan
             continue
+        same = ((fitted == row) | (np.isnan(fitted) & ~observed)).all(axis=1)
+        if same.any():
+            result[i] = distances[np.argmax(same)]
+            continue
         gaps = ((filled[:, observed] - row[observed]) ** 2).mean(axis=1)
         nearest = np.argsort(gaps, kind="stable")[:_NEAREST]
-        weights = _inverse(gaps[nearest])
+        weights = _falling(gaps[nearest])
         completed = np.where(observed, row, weights @ filled[nearest])
         straight = total_weight * np.linalg.norm(filled - completed, axis=1)
         result[i] = straight * (weights @ factor[nearest])
     return result
 
 
-def _inverse(squares: Array) -> Array:
+def _falling(squares: Array) -> Array:
     """Weights that fall with the square of the distance, all on those at distance zero."""
-    same = squares <= 1e-24
-    weights = same.astype(float) if same[0] else squares[0] / squares
+    weights = (squares == 0.0).astype(float) if squares[0] == 0.0 else squares[0] / squares
     return weights / weights.sum()

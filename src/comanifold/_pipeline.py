@@ -55,11 +55,13 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     """The last pass over X, every row and column of which has an observed entry."""
     hidden = Hidden(X)
     if not len(hidden.values):
-        # Nothing is missing, and the metric is the Euclidean distance whatever the weights and
-        # the graphs; or too little is there to judge by.
+        # Nothing is missing, and the metric is the Euclidean distance whatever the weights, and
+        # leads to the same graphs; or too little is there to judge by.
         alpha = _PAPER_ALPHA if settings.alpha is None else settings.alpha
-        weights: list[Weights] = [CostWeights(alpha)]
-        return _passes(X, X, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+        is_complete = not np.isnan(X).any()
+        weights: list[Weights] = [CostWeights(alpha)] * (1 if is_complete else settings.n_passes)
+        last = _passes(X, X, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+        return last if settings.alpha is not None else _with_unit_weight(last)
     low_rank = settings.first_graphs == "low-rank"
     compared, compared_rest = X, hidden.rest
     if low_rank:
@@ -75,11 +77,23 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     weights = [WeightsAsBefore(done.sweep.scales) for done in judged]
     last = _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
     if not low_rank:
-        return last
+        return _with_unit_weight(last)
     # The completion is a filled-in matrix as well, and counts as one more scale.
     weight = hidden.weigh(compared_rest[hidden.rows, hidden.columns]) / weights[-1].unit
     last.sweep.metric.add(compared, np.arange(len(X)), np.arange(X.shape[1]), weight)
-    return replace(last, low_rank_weight=weight)
+    return _with_unit_weight(replace(last, low_rank_weight=weight))
+
+
+def _with_unit_weight(done: Pass) -> Pass:
+    """The same with weights that add up to one."""
+    total = done.sweep.metric.total_weight
+    scales = [replace(scale, weight=scale.weight / total) for scale in done.sweep.scales]
+    done.sweep.metric.normalise()
+    return replace(
+        done,
+        sweep=replace(done.sweep, scales=scales),
+        low_rank_weight=done.low_rank_weight / total,
+    )
 
 
 def _passes(

@@ -11,6 +11,7 @@ from . import __version__
 from ._checkpoint import Checkpoint
 from ._pipeline import Settings
 from ._validation import check_n_neighbors, check_stopping
+from .affinities import check_bandwidth
 from .penalties import get_penalty
 from .solvers import SOLVERS, TRAVERSALS
 
@@ -23,11 +24,14 @@ def check_settings(model: Any) -> Settings:
     _check_choice("distances", model.distances, ["auto", "dense"])
     if isinstance(model.embedding, str):
         _check_choice("embedding", model.embedding, ["diffusion"], "an estimator of distances")
-    elif not hasattr(model.embedding, "fit_transform"):
+    elif isinstance(model.embedding, type) or not hasattr(model.embedding, "fit_transform"):
         raise ValueError(
             'embedding must be "diffusion" or an estimator with fit_transform that takes '
             f"precomputed distances, got {model.embedding!r:.60}"
         )
+    else:
+        _check_takes_distances(model.embedding)
+    check_bandwidth(model.bandwidth)
     max_iter, tol = check_stopping(model.max_iter, model.tol)
     return Settings(
         n_neighbors=check_n_neighbors(model.n_neighbors),
@@ -97,6 +101,21 @@ def _check_choice(name: str, value: Any, choices: list[str], also: str = "") -> 
         raise ValueError(f"{name} must be one of {listed}, got {value!r:.60}")
 
 
+def _check_takes_distances(embedding: Any) -> None:
+    """Refuse an estimator that would take distances for features."""
+    meanings = {
+        name: value
+        for name, value in embedding.get_params().items()
+        if name.split("__")[-1] in ("metric", "dissimilarity", "affinity", "kernel")
+    }
+    if meanings and "precomputed" not in meanings.values():
+        name = next(iter(meanings))
+        raise ValueError(
+            f'embedding is given distances: set {name}="precomputed" in '
+            f"{type(embedding).__name__}, got {name}={meanings[name]!r}"
+        )
+
+
 def _check_count(name: str, value: Any) -> int:
     if not _is_integer(value) or value < 1:
         raise ValueError(f"{name} must be a positive integer, got {value!r:.60}")
@@ -108,8 +127,8 @@ def _check_alpha(alpha: Any) -> float | None:
     if isinstance(alpha, str) and alpha == "auto":
         return None
     is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, (bool, np.bool_))
-    if not is_number or not np.isfinite(alpha):
-        raise ValueError(f'alpha must be "auto" or a finite number, got {alpha!r:.60}')
+    if not is_number or not -10 <= alpha <= 10:
+        raise ValueError(f'alpha must be "auto" or a number from -10 to 10, got {alpha!r:.60}')
     return float(alpha)
 
 

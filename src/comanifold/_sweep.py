@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from ._checkpoint import Checkpoint
+from ._threads import single_threaded_blas
 from .metrics import MultiScaleMetric
 from .solvers import TRAVERSALS, Scale, Solved, Surface
 
@@ -83,9 +82,13 @@ def sweep(
     _, directions = TRAVERSALS[traversal]
     total = _nothing(X, keep_scales, with_metric)
 
+    finished = False
+
     def tasks() -> Iterator:
         first = surface.start() if start is None else surface.solve(*start)
         for solved in surface.chain(first, traversal):
+            if finished:
+                return
             for direction in directions:
                 # The scale that an arm starts from is counted with the first of its arms.
                 own = direction == directions[0]
@@ -97,13 +100,15 @@ def sweep(
 
     parallel = Parallel(n_jobs=n_jobs, return_as="generator", prefer="threads")
     for part in parallel(tasks()):
+        if finished:  # begun before the end was known
+            continue
         total.scales.extend(part.scales)
         if total.blocks is not None:
             total.blocks.extend(part.blocks)
         if total.metric is not None:
             total.metric.merge(part.metric)
         if traversal == "paper" and part.scales[-1].n_row_clusters <= surface.fewest[0]:
-            break
+            finished = True
     return total
 
 
@@ -128,18 +133,13 @@ def _arm(
     weights: Weights,
 ) -> Sweep:
     """Add the scales of an arm to `part`, with the one it starts from if it is its own."""
-    # Linear algebra on one thread sums in one order; the arms are what runs side by side.
-    with _libraries().limit(limits=1, user_api="blas"):
+    # The limit of the fit does not hold in another process.
+    with single_threaded_blas():
         if own:
             _add(part, start, weights)
         for solved in surface.arm(start, direction):
             _add(part, solved, weights)
     return part
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _add(part: Sweep, solved: Solved, weights: Weights) -> None:

@@ -9,10 +9,14 @@ from scipy import sparse
 
 
 def check_matrix(
-    X: ArrayLike, *, name: str = "X", need_observed_rows: bool = False
+    X: ArrayLike,
+    *,
+    name: str = "X",
+    need_observed: bool = True,
+    need_observed_rows: bool = False,
 ) -> NDArray[np.float64]:
-    """X as a new float64 array of two dimensions with at least one observed entry."""
-    X = _as_floats(X, name)
+    """X as a new float64 array of two dimensions, if needed with something observed."""
+    X = read_floats(X, name)
     if X.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions, rows and columns, got shape {X.shape}. Reshape "
@@ -20,17 +24,10 @@ def check_matrix(
         )
     if X.size == 0:
         raise ValueError(f"{name} is empty: its shape is {X.shape}")
-    infinite = np.isinf(X)
-    if infinite.any():
-        i, j = np.argwhere(infinite)[0]
-        raise ValueError(
-            f"{name} has an infinite value (inf) in row {i}, column {j}: remove it, or mark it "
-            "missing with NaN"
-        )
+    refuse_infinite(X, name)
     observed = ~np.isnan(X)
-    if not observed.any():
+    if need_observed and not observed.any():
         raise ValueError(f"{name} has no observed entry: every value is NaN")
-    _refuse_large(X[observed], name)
     if need_observed_rows:
         empty = np.flatnonzero(~observed.any(axis=1))
         if empty.size:
@@ -41,9 +38,21 @@ def check_matrix(
     return X
 
 
+def refuse_infinite(X: NDArray[np.float64], name: str) -> None:
+    """Refuse infinite values, and those whose squares are."""
+    infinite = np.isinf(X)
+    if infinite.any():
+        i, j = np.argwhere(infinite)[0]
+        raise ValueError(
+            f"{name} has an infinite value (inf) in row {i}, column {j}: remove it, or mark it "
+            "missing with NaN"
+        )
+    _refuse_large(X[~np.isnan(X)], name)
+
+
 def check_estimate(U: ArrayLike, shape: tuple[int, int], name: str) -> NDArray[np.float64]:
     """U as a new float64 array of the given shape, with nothing missing."""
-    U = _as_floats(U, name)
+    U = read_floats(U, name)
     if U.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {U.shape}")
     if not np.isfinite(U).all():
@@ -54,9 +63,25 @@ def check_estimate(U: ArrayLike, shape: tuple[int, int], name: str) -> NDArray[n
 
 def masked_to_nan(X: Any) -> Any:
     """A masked array of numbers as a plain one with NaN where it is masked; else X itself."""
-    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biuf":
-        return X.astype(float).filled(np.nan)
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biufO":
+        return X.astype(object if X.dtype.kind == "O" else float).filled(np.nan)
     return X
+
+
+def na_to_nan(X: Any) -> Any:
+    """None and pandas' NA, in a DataFrame or an array of objects, as NaN; else X itself."""
+    if hasattr(X, "notna"):
+        return X if X.notna().all(axis=None) else X.astype(object).where(X.notna(), np.nan)
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        missing = [entry is None or type(entry).__name__ == "NAType" for entry in X.ravel()]
+        X = X.copy()
+        X[np.reshape(missing, X.shape)] = np.nan
+    return X
+
+
+def row_names(X: Any) -> NDArray[Any] | None:
+    """The labels of the rows of a DataFrame."""
+    return np.asarray(X.index) if hasattr(X, "iloc") else None
 
 
 def sparse_to_nan(X: Any, absent: str | None) -> Any:
@@ -70,14 +95,14 @@ def sparse_to_nan(X: Any, absent: str | None) -> Any:
         )
     if absent == "zero":
         return X.toarray()
-    entries = X.tocoo()
+    entries = X.tocoo(copy=True)
     entries.sum_duplicates()
     dense = np.full(X.shape, np.nan)
     dense[entries.row, entries.col] = entries.data
     return dense
 
 
-def _as_floats(X: Any, name: str) -> NDArray[np.float64]:
+def read_floats(X: Any, name: str) -> NDArray[np.float64]:
     """X as a new array of floats, row by row; text and complex numbers are refused."""
     if hasattr(X, "toarray"):
         raise ValueError(

@@ -28,22 +28,31 @@ def refuse_asymmetric(distances: Any) -> None:
 
 def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
     """sigma, or one for each row of distances."""
-    if isinstance(bandwidth, str) and bandwidth == "median":
+    check_bandwidth(bandwidth)
+    q = _local_neighbor(bandwidth)
+    if q is not None:
+        return _distances_to_neighbor(distances, q)
+    if isinstance(bandwidth, str):
         is_sparse = sparse.issparse(distances)
         values = _above_diagonal(distances).data if is_sparse else distances[_above(distances)]
         finite = values[np.isfinite(values)]
         middle = float(np.median(finite)) if finite.size else 0.0
         return middle or float(_smallest_positive(finite[None])[0])
-    q = _local_neighbor(bandwidth)
-    if q is not None:
-        return _distances_to_neighbor(distances, q)
+    return float(bandwidth)
+
+
+def check_bandwidth(bandwidth: Any) -> None:
+    """Refuse what is no bandwidth."""
+    if _local_neighbor(bandwidth) is not None:
+        return
+    if isinstance(bandwidth, str) and bandwidth == "median":
+        return
     is_number = isinstance(bandwidth, numbers.Real) and not isinstance(bandwidth, bool)
     if not is_number or not 0 < bandwidth < np.inf:
         raise ValueError(
             'bandwidth must be "local", ("local", q) with a positive integer q, "median" or a '
             f"positive number, got {bandwidth!r}"
         )
-    return float(bandwidth)
 
 
 def _local_neighbor(bandwidth: Any) -> int | None:
@@ -92,6 +101,14 @@ def _above_diagonal(distances: Any) -> Any:
     return sparse.triu(distances, 1, format="csr")
 
 
+def without_infinite(distances: Any) -> Any:
+    """A sparse matrix of distances, the infinite ones not stored."""
+    entries = distances.tocoo()
+    finite = ~np.isinf(entries.data)
+    places = entries.row[finite], entries.col[finite]
+    return sparse.csr_array((entries.data[finite], places), shape=distances.shape)
+
+
 def with_zero_diagonal(distances: Any) -> Any:
     """A sparse matrix in which the distance of every point to itself is stored."""
     entries = distances.tocoo()
@@ -102,8 +119,17 @@ def with_zero_diagonal(distances: Any) -> Any:
     return sparse.csr_array((data, (rows, columns)), shape=distances.shape)
 
 
-def affinities(distances: Any, row_sigma: float | Array, column_sigma: float | Array) -> Any:
-    """exp(-d^2 / (sigma_i sigma_j))."""
+def affinities(
+    distances: Any,
+    row_sigma: float | Array,
+    column_sigma: float | Array,
+    *,
+    relative: bool = False,
+) -> Any:
+    """exp(-d^2 / (sigma_i sigma_j)), if asked for relative to the largest of each row.
+
+    Relative ones do not vanish for a point that is far from all others.
+    """
     if sparse.issparse(distances):
         entries = distances.tocoo()
         scale = [
@@ -113,10 +139,18 @@ def affinities(distances: Any, row_sigma: float | Array, column_sigma: float | A
                 (column_sigma, distances.shape[1], entries.col),
             )
         ]
-        data = np.exp(-(entries.data / scale[0]) * (entries.data / scale[1]))
+        exponents = (entries.data / scale[0]) * (entries.data / scale[1])
+        if relative:
+            least = np.full(distances.shape[0], np.inf)
+            np.minimum.at(least, entries.row, exponents)
+            exponents -= least[entries.row]
+        data = np.exp(-exponents)
         return sparse.csr_array((data, (entries.row, entries.col)), shape=distances.shape)
     affinity = distances / np.reshape(row_sigma, (-1, 1))
     affinity *= distances / column_sigma
+    if relative:
+        least = affinity.min(axis=1, keepdims=True)
+        affinity -= np.where(np.isfinite(least), least, 0.0)
     np.negative(affinity, out=affinity)
     return np.exp(affinity, out=affinity)
 

@@ -15,7 +15,15 @@ from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
 from ._out_of_sample import PlacingMixin
 from ._pipeline import run_passes
 from ._settings import check_settings, check_size, open_checkpoint
-from ._validation import among_others, check_matrix, masked_to_nan, sparse_to_nan
+from ._threads import single_threaded_blas
+from ._validation import (
+    among_others,
+    check_matrix,
+    masked_to_nan,
+    na_to_nan,
+    row_names,
+    sparse_to_nan,
+)
 from .diffusion_map import DiffusionMap
 from .ordering import embedding_order
 from .penalties import Penalty
@@ -29,8 +37,8 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
 
     Co-manifold learning (Mishne, Chi and Coifman 2019): the matrix is smoothed along its rows
     and its columns at once, at every pair of scales from nothing fused to one cluster; the
-    distance between two rows is the sum over all scales of their distances in the filled-in
-    matrices,
+    distance between two rows is the weighted sum over all scales of their distances in the
+    filled-in matrices,
 
     .. math:: d(i, j) = \sum_{l,k} w_{lk}
               \| \tilde X^{(l,k)}_{i \cdot} - \tilde X^{(l,k)}_{j \cdot} \|,
@@ -64,7 +72,8 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         penalties as steep at the origin as the snowflake). False solves each on its own.
     embedding : "diffusion" or estimator, default="diffusion"
         An estimator with `fit_transform` that takes precomputed distances, such as
-        ``Isomap(metric="precomputed")``; one copy is fitted to each mode.
+        ``Isomap(metric="precomputed")``; one copy is fitted to each mode. It has its own number
+        of components.
     bandwidth : "local", ("local", int), "median" or float, default="local"
         Of the diffusion maps; see `DiffusionMap`.
     distances : {"auto", "dense"}, default="auto"
@@ -103,7 +112,8 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
     row_eigenvalues_, column_eigenvalues_ : ndarray of shape (n_components,)
         Only with diffusion maps.
     row_distances_, column_distances_ : ndarray
-        Multi-scale distances, in the units of the data.
+        Multi-scale distances, in the units of the data. With learned weights, which add up to
+        one, they are means over the scales.
     row_affinity_, column_affinity_ : ndarray
         Only with diffusion maps.
     filled_ : ndarray of shape (n_rows, n_columns)
@@ -122,8 +132,9 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
     low_rank_weight_ : float
         How much the completion by a matrix of low rank counts beside the scales.
     row_linkage_, column_linkage_ : ndarray
-        With `keep_scales`: clusters as they join while both costs grow, as a SciPy linkage
-        matrix whose heights are costs.
+        With `keep_scales`: clusters as they join while the costs grow, as a SciPy linkage
+        matrix whose heights are costs of that mode. In the traversal of the paper, each
+        doubling of the column cost past the last row cost counts as one of the row cost.
     n_iter_ : int
         Iterations over all scales.
     n_features_in_ : int
@@ -213,6 +224,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         }
         return cls(n_components, **{**paper, **parameters})
 
+    @single_threaded_blas()
     def fit(self, X: ArrayLike, y: Any = None) -> "CoManifold":  # noqa: ARG002
         """Find the geometry of the rows and of the columns of X.
 
@@ -224,7 +236,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         y : ignored
         """
         settings = check_settings(self)
-        row_names = getattr(X, "index", None)
+        names = row_names(X)
         self._X = X = check_matrix(self._read(X, reset=True))
         missing = np.isnan(X)
         self._rows, self._columns = ~missing.all(axis=1), ~missing.all(axis=0)
@@ -233,7 +245,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         self.unobserved_columns_ = np.flatnonzero(~self._columns)
         warn_of_unobserved("row", self.unobserved_rows_)
         warn_of_unobserved("column", self.unobserved_columns_)
-        self.row_names_in_ = None if row_names is None else np.asarray(row_names)
+        self.row_names_in_ = names
 
         observed = X[np.ix_(self._rows, self._columns)]
         self._mean, self._scale = mean_and_scale(observed)
@@ -246,6 +258,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         self.row_graph_, self.column_graph_ = last.row_graph, last.column_graph
         self.scales_ = last.sweep.scales
         self.low_rank_weight_ = last.low_rank_weight
+        self._traversal = self.traversal
         self.n_iter_ = sum(scale.n_iter for scale in self.scales_)
         warn_of_unconverged(self.scales_, self.tol)
         kept = last.sweep.blocks
@@ -268,7 +281,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         return self.fit(X).row_embedding_
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        X = sparse_to_nan(masked_to_nan(X), self.absent)
+        X = na_to_nan(sparse_to_nan(masked_to_nan(X), self.absent))
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
 
     def _publish(self, mode: str, distances: Array, known: NDArray[np.bool_]) -> None:
@@ -281,13 +294,14 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
             embedding = clone(self.embedding)
             if embedding.get_params().get("random_state", 0) is None:
                 embedding.set_params(random_state=self.random_state)
+        distances = self._scale * distances
         points = np.asarray(embedding.fit_transform(distances))
         coordinates = np.full((len(known), points.shape[1]), np.nan)
         coordinates[known] = points
         self._maps = {**getattr(self, "_maps", {}), mode: embedding}
         setattr(self, f"{mode}_embedding_", coordinates)
         setattr(self, f"{mode}_order_", embedding_order(coordinates))
-        setattr(self, f"{mode}_distances_", among_others(self._scale * distances, known, known))
+        setattr(self, f"{mode}_distances_", among_others(distances, known, known))
         is_diffusion = isinstance(embedding, DiffusionMap)
         affinity = among_others(embedding.affinity_, known, known) if is_diffusion else None
         setattr(self, f"{mode}_affinity_", affinity)

@@ -21,6 +21,7 @@ from .affinities import (
     row_sums,
     scaled,
     with_zero_diagonal,
+    without_infinite,
 )
 from .graphs import masked_distances
 
@@ -128,7 +129,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
         self.eigenvalues_ = eigenvalues
         self._eigenvectors = vectors * np.sqrt(self._degree.sum()) / root[:, None]
-        self.embedding_ = self._eigenvectors * eigenvalues**self.diffusion_time
+        # Negative eigenvalues keep their sign for any time.
+        powers = np.sign(eigenvalues) * np.abs(eigenvalues) ** self.diffusion_time
+        self.embedding_ = self._eigenvectors * powers
         self._n_features_out = self.n_components
         return self
 
@@ -145,7 +148,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like of shape (n_new, n_features) or (n_new, n_points)
-            With `metric="precomputed"`, the distances of the new points to those of `fit`.
+            With `metric="precomputed"`, the distances of the new points to those of `fit`. In a
+            sparse matrix of them, distances of zero must be stored.
         """
         check_is_fitted(self)
         distances = self._distances(X, reset=False)
@@ -154,7 +158,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             if np.ndim(self.bandwidth_) == 0
             else find_bandwidth(distances, self.bandwidth)
         )
-        affinity = affinities(distances, new_bandwidth, self.bandwidth_)
+        affinity = affinities(distances, new_bandwidth, self.bandwidth_, relative=True)
         density = row_sums(affinity)
         # A point without any affinity belongs nowhere.
         density[density == 0.0] = np.nan
@@ -162,8 +166,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         steps = scaled(walk, 1.0 / (row_sums(walk) + 0.0 * density), None)
         # lambda^t psi, with psi = P psi_fit / lambda.
         powers = np.zeros_like(self.eigenvalues_)
-        positive = self.eigenvalues_ > 0
-        powers[positive] = self.eigenvalues_[positive] ** (self.diffusion_time - 1.0)
+        some = self.eigenvalues_ != 0.0
+        powers[some] = np.abs(self.eigenvalues_[some]) ** (self.diffusion_time - 1.0)
         return (steps @ self._eigenvectors) * powers
 
     def _normalized(self, affinity: Any, density: Array) -> Any:
@@ -186,7 +190,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             ensure_min_samples=2 if reset else 1,
         )
         if not precomputed:
-            X = check_matrix(X, need_observed_rows=reset)
+            X = check_matrix(X, need_observed=reset, need_observed_rows=reset)
             if reset:
                 self._fit_X = X
                 return masked_distances(X)
@@ -196,6 +200,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f'with metric="precomputed" X must be square, the distances between all points, '
                 f"got shape {X.shape}"
             )
+        if sparse.issparse(X):
+            X = without_infinite(X)
         values = X.data if sparse.issparse(X) else X
         if np.isnan(values).any() or (values < 0).any():
             raise ValueError("distances must not be negative or NaN; infinite ones are allowed")

@@ -43,7 +43,7 @@ def masked_distances(X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[np.flo
     array([[0., 3.],
            [3., 0.]])
     """
-    X = check_matrix(X)
+    X = check_matrix(X, need_observed=Y is None)
     if Y is not None:
         Y = check_matrix(Y, name="Y")
         if X.shape[1] != Y.shape[1]:

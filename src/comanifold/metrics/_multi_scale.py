@@ -63,6 +63,12 @@ class MultiScaleMetric:
         self._estimates += other._estimates
         self.total_weight += other.total_weight
 
+    def normalise(self) -> None:
+        """Divide all weights by their sum: distances become means over the scales."""
+        for sums in (self._rows, self._columns, self._estimates):
+            sums /= self.total_weight
+        self.total_weight = 1.0
+
     def sums(self) -> dict[str, Array]:
         """The sums so far, by name."""
         return {

@@ -63,14 +63,16 @@ class Hidden:
     """Observed entries taken out of a matrix, to see how well they are predicted.
 
     They are taken at even steps in the order of their values, from both ends: which ones does
-    not depend on the order of rows and columns, nor on the units.
+    not depend on the order of rows and columns, nor on the units (but for entries that are equal
+    and in equal rows and columns). None are taken from a matrix with nothing
+    missing, or where hardly any can be spared.
 
     Attributes
     ----------
     rows, columns : ndarray of int
     values : ndarray of float
     rest : ndarray of shape (n_rows, n_columns)
-        The matrix without them. From a matrix with nothing missing, nothing is taken.
+        The matrix without them.
     floor : float
         An error too small to matter, for matrices that are predicted exactly.
     """
@@ -79,7 +81,15 @@ class Hidden:
         rows, columns = np.nonzero(~np.isnan(X))
         if len(rows) == X.size:
             rows, columns = rows[:0], columns[:0]
-        order = np.argsort(X[rows, columns], kind="stable")
+        values = X[rows, columns]
+        ties = np.zeros(len(values))
+        if len(np.unique(values)) < len(values):
+            # Equal values by an entry of X X' X, which follows the data as they do: it has the
+            # same order for any order of rows and columns, and the reverse one for -X.
+            Z = np.nan_to_num(X)
+            cube = Z @ (Z.T @ Z) if X.shape[0] >= X.shape[1] else (Z @ Z.T) @ Z
+            ties = np.round(cube / np.abs(cube).max(initial=1e-300), 10)[rows, columns]
+        order = np.lexsort((ties, values))
         rank = np.arange(len(order))
         rank = np.minimum(rank, rank[::-1])
         candidates = order[rank % _HIDE_EVERY == _HIDE_EVERY // 2]
@@ -89,6 +99,8 @@ class Hidden:
             left = np.bincount(places, minlength=size)
             left -= np.bincount(places[candidates], minlength=size)
             chosen = chosen[left[places[chosen]] >= _KEEP]
+        if len(chosen) < len(candidates) / 3:  # too few to judge by
+            chosen = chosen[:0]
         self.rows, self.columns = rows[chosen], columns[chosen]
         self.values = X[self.rows, self.columns]
         self.rest = X.copy()

@@ -17,8 +17,10 @@ Past one cluster a cost changes nothing: those scales would repeat others and ar
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..graphs import Graph
 from ..penalties import Penalty
@@ -26,7 +28,7 @@ from ._certificate import Certificate
 from ._fast import all_fused, continue_fast, is_steep
 from ._fusion import Iterate
 from ._outcome import Outcome
-from ._problem import Array, Problem
+from ._problem import Array, Edges, Problem
 from ._solve import SOLVERS, certify, status_of, tidy
 
 Step = tuple[int, int]
@@ -41,7 +43,7 @@ TRAVERSALS: dict[str, tuple[Step, tuple[Step, ...]]] = {
 _BELOW_FUSION = 6
 
 # How often the costs are quartered in search of a start.
-_MOST_DESCENTS = 8
+_MOST_DESCENTS = 25
 
 # Costs at which all is one cluster are reached long before.
 _MOST_STEPS = 200
@@ -192,9 +194,9 @@ class Surface:
             round(0.75 * np.log2(max(counts.sum(axis=mode).mean(), 1.0))) - _BELOW_FUSION
             for mode in (1, 0)
         ]
-        first = here = self.solve(*guess)
+        here = self.solve(*guess)
         for descent in range(_MOST_DESCENTS):
-            if self._n_fused(here) == 0:
+            if self._n_fused(here) <= 0:
                 break
             lower = self.solve(here.scale.l - 2, here.scale.k - 2)
             separated = self._n_fused(here) - self._n_fused(lower)
@@ -202,8 +204,8 @@ class Surface:
             if is_rest and separated <= 0.02 * n_points:
                 return here
             here = lower
-        else:  # duplicates: no cost is small enough
-            return first if self._n_fused(first) == self._n_fused(here) else here
+        else:
+            return here
         for _ in range(_MOST_STEPS):
             higher = self._step(here, (1, 1))
             if self._n_fused(higher) > 0:
@@ -212,8 +214,20 @@ class Surface:
         return here
 
     def _n_fused(self, solved: Solved) -> int:
-        """How many rows and columns are fused with others."""
-        return sum(self._problem.counts.shape) - sum(solved.iterate.V.shape)
+        """How many rows and columns are fused with others that they differ from."""
+        return self._n_different - sum(solved.iterate.V.shape)
+
+    @cached_property
+    def _n_different(self) -> int:
+        """The number of rows and columns, neighbours that agree where both have entries as one."""
+        problem = self._problem
+        return sum(
+            _n_different(counts > 0, means, edges)
+            for counts, means, edges in (
+                (problem.counts, problem.means, problem.rows),
+                (problem.counts.T, problem.means.T, problem.columns),
+            )
+        )
 
     def _step(self, start: Solved, step: Step) -> Solved:
         return self.solve(start.scale.l + step[0], start.scale.k + step[1], start)
@@ -221,3 +235,11 @@ class Surface:
     def _is_fused(self, solved: Solved, mode: int) -> bool:
         """Whether nothing is left to fuse in a mode."""
         return solved.iterate.V.shape[mode] <= self.fewest[mode]
+
+
+def _n_different(observed: NDArray[np.bool_], X: Array, edges: Edges) -> int:
+    agree = np.empty(len(edges), dtype=bool)
+    for e, (i, j) in enumerate(edges.pairs):
+        shared = observed[i] & observed[j]
+        agree[e] = np.array_equal(X[i, shared], X[j, shared])
+    return int(edges.components(agree).max()) + 1
