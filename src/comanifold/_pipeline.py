@@ -18,6 +18,9 @@ from .solvers import Surface
 Array = NDArray[np.float64]
 Report = Callable[[str, Sweep], None]
 
+# Where scales that are only judged stop.
+_TOL_TO_JUDGE = 1e-2
+
 # The paper's weights.
 _PAPER_ALPHA = -0.5
 
@@ -73,7 +76,9 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     # No pass sees the entries it is judged by: all of them run on the rest of the matrix.
     judge: list[Weights] = [ErrorWeights(hidden)] * settings.n_passes
     name = "pass with entries hidden"
-    judged = _passes(hidden.rest, compared_rest, settings, judge, name, report, for_embedding=False)
+    # An estimate predicts as well long before it is exact.
+    rough = replace(settings, tol=max(settings.tol, _TOL_TO_JUDGE))
+    judged = _passes(hidden.rest, compared_rest, rough, judge, name, report, for_embedding=False)
     weights = [WeightsAsBefore(done.sweep.scales) for done in judged]
     last = _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
     if not low_rank:

@@ -42,6 +42,9 @@ TRAVERSALS: dict[str, tuple[Step, tuple[Step, ...]]] = {
 # First guess of the start: so many halvings below the cost at which a lone pair would fuse.
 _BELOW_FUSION = 6
 
+# Edges whose ends are compared at the same time, for the memory that takes.
+_EDGES_AT_ONCE = 1024
+
 # How often the costs are quartered in search of a start.
 _MOST_DESCENTS = 25
 
@@ -239,7 +242,8 @@ class Surface:
 
 def _n_different(observed: NDArray[np.bool_], X: Array, edges: Edges) -> int:
     agree = np.empty(len(edges), dtype=bool)
-    for e, (i, j) in enumerate(edges.pairs):
-        shared = observed[i] & observed[j]
-        agree[e] = np.array_equal(X[i, shared], X[j, shared])
+    for start in range(0, len(edges), _EDGES_AT_ONCE):
+        some = slice(start, start + _EDGES_AT_ONCE)
+        i, j = edges.pairs[some].T
+        agree[some] = ~((X[i] != X[j]) & observed[i] & observed[j]).any(axis=1)
     return int(edges.components(agree).max()) + 1
