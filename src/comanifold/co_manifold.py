@@ -53,8 +53,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         Number of coordinates of each embedding.
     n_neighbors : int or pair of int, default=5
         Neighbours of each row and each column in the graphs along which the matrix is smoothed.
-    penalty : {"snowflake", "linear", "log", "mcp"} or Penalty, default="snowflake"
-    solver : {"fast", "paper"}, default="fast"
+    penalty, solver : default="snowflake", "fast"
         See `co_cluster`.
     start_scale : "auto", int or pair of int, default="auto"
         Exponents l and k of the first costs, 2^l for rows and 2^k for columns, in units in
@@ -101,14 +100,12 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         cost, column costs up to one column cluster.
     absent : {"missing", "zero"}, optional
         What an entry means that a sparse matrix does not store. Needed for sparse input only.
-    tol : float, default=1e-3
+    tol, max_iter : default=1e-3, 10000
         Where each scale stops: the relative stationarity residual (see `Certificate`).
-    max_iter : int, default=10000
 
     Attributes
     ----------
-    row_embedding_ : ndarray of shape (n_rows, n_components)
-    column_embedding_ : ndarray of shape (n_columns, n_components)
+    row_embedding_, column_embedding_ : ndarray of shape (n_rows or n_columns, n_components)
     row_eigenvalues_, column_eigenvalues_ : ndarray of shape (n_components,)
         Only with diffusion maps.
     row_distances_, column_distances_ : ndarray
@@ -140,11 +137,6 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
     n_features_in_ : int
     feature_names_in_, row_names_in_ : ndarray of str
         Labels of the columns and of the rows of a DataFrame.
-
-    See Also
-    --------
-    DiffusionMap : The embedding alone.
-    co_cluster : One pair of costs.
 
     References
     ----------

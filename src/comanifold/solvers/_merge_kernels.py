@@ -163,42 +163,25 @@ def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, stiffness, l
             # The pull of the edges between a and b goes, that of the others follows the move.
             pull = G[a] + shared * step + (Q[a] - shared) * to_a * step
             pull += G[b] - shared * step - (Q[b] - shared) * to_b * step
-            for j in range(n):
-                delta[j] = to_a * step[j]
-            _move(
-                V,
-                G,
-                q,
-                g,
-                fresh,
-                other_sizes,
-                parent,
-                first,
-                following,
-                edge_of,
-                other_of,
-                a,
-                b,
-                delta,
-            )
-            for j in range(n):
-                delta[j] = -to_b * step[j]
-            _move(
-                V,
-                G,
-                q,
-                g,
-                fresh,
-                other_sizes,
-                parent,
-                first,
-                following,
-                edge_of,
-                other_of,
-                b,
-                a,
-                delta,
-            )
+            for moved, fixed, share in ((a, b, to_a), (b, a, -to_b)):
+                for j in range(n):
+                    delta[j] = share * step[j]
+                _move(
+                    V,
+                    G,
+                    q,
+                    g,
+                    fresh,
+                    other_sizes,
+                    parent,
+                    first,
+                    following,
+                    edge_of,
+                    other_of,
+                    moved,
+                    fixed,
+                    delta,
+                )
             residual[a] += residual[b] + step * (to_a * counts[a] - to_b * counts[b])
             V[a] += to_a * step
             counts[a] += counts[b]
