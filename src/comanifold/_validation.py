@@ -68,7 +68,12 @@ def masked_to_nan(X: Any) -> Any:
     return X
 
 
-def na_to_nan(X: Any) -> Any:
+def missing_to_nan(X: Any, absent: str | None) -> Any:
+    """NaN for all that is missing in a sparse matrix, masked array, DataFrame or array."""
+    return _na_to_nan(sparse_to_nan(masked_to_nan(X), absent))
+
+
+def _na_to_nan(X: Any) -> Any:
     """None and pandas' NA, in a DataFrame or an array of objects, as NaN; else X itself."""
     if hasattr(X, "notna"):
         return X if X.notna().all(axis=None) else X.astype(object).where(X.notna(), np.nan)

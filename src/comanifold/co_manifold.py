@@ -16,14 +16,7 @@ from ._out_of_sample import PlacingMixin
 from ._pipeline import run_passes
 from ._settings import check_settings, check_size, open_checkpoint
 from ._threads import single_threaded_blas
-from ._validation import (
-    among_others,
-    check_matrix,
-    masked_to_nan,
-    na_to_nan,
-    row_names,
-    sparse_to_nan,
-)
+from ._validation import among_others, check_matrix, missing_to_nan, row_names
 from .diffusion_map import DiffusionMap
 from .ordering import embedding_order
 from .penalties import Penalty
@@ -273,7 +266,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         return self.fit(X).row_embedding_
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        X = na_to_nan(sparse_to_nan(masked_to_nan(X), self.absent))
+        X = missing_to_nan(X, self.absent)
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
 
     def _publish(self, mode: str, distances: Array, known: NDArray[np.bool_]) -> None:
