@@ -27,6 +27,7 @@ __all__ = [
     "DiffusionMap",
     "Graph",
     "co_cluster",
+    "datasets",
     "dual_bound",
     "masked_distances",
     "objective",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import penalties
+    from . import datasets, penalties
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
     from .diffusion_map import DiffusionMap
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name == "penalties":
-        return import_module(".penalties", __name__)
+    if name in ("datasets", "penalties"):
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
