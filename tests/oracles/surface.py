@@ -41,3 +41,31 @@ def distances(X, estimates, alpha):
             for j in range(len(X)):
                 total[i, j] += (2.0**l * 2.0**k) ** alpha * np.linalg.norm(filled[i] - filled[j])
     return total
+
+
+def traverse_symmetric(X, row_graph, column_graph, start, **parameters):
+    """The estimates along the diagonal, and from each of its scales along both arms."""
+    estimates = {}
+
+    def solve(l, k, init):
+        done = co_cluster(
+            X, row_graph, column_graph, row_cost=2.0**l, column_cost=2.0**k, init=init, **parameters
+        )
+        estimates[l, k] = done.estimate
+        return done
+
+    l, k = start
+    corner = solve(l, k, None)
+    while True:
+        done, step = corner, 0
+        while done.n_row_clusters > 1:
+            step += 1
+            done = solve(l + step, k, done.estimate)
+        done, step = corner, 0
+        while done.n_column_clusters > 1:
+            step += 1
+            done = solve(l, k + step, done.estimate)
+        if 1 in (corner.n_row_clusters, corner.n_column_clusters):
+            return estimates
+        l, k = l + 1, k + 1
+        corner = solve(l, k, corner.estimate)

@@ -1,0 +1,63 @@
+"""Weights that are learned, against their definition."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from comanifold import _pipeline
+from comanifold._settings import check_settings
+from comanifold.co_manifold import CoManifold
+from comanifold.low_rank import LowRankCompletion
+from comanifold.metrics import ErrorWeights, Hidden
+
+
+def standard_matrix(seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.cos(np.linspace(0, 3, 30)[:, None] - np.linspace(0, 3, 20))
+    X += 0.2 * rng.normal(size=X.shape)
+    X[rng.random(X.shape) < 0.4] = np.nan
+    return (X - np.nanmean(X)) / np.nanstd(X)
+
+
+def quiet(*_):
+    pass
+
+
+@pytest.mark.parametrize("first_graphs", ["low-rank", "masked"])
+def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
+    X = standard_matrix()
+    settings = check_settings(CoManifold(first_graphs=first_graphs, tol=1e-2, start_scale=(-3, -3)))
+    hidden = Hidden(X)
+    rest = hidden.rest
+    compared = LowRankCompletion(hidden).rest if first_graphs == "low-rank" else rest
+    judged = _pipeline._passes(
+        rest, compared, settings, [ErrorWeights(hidden)], "", quiet, keep_scales=True
+    )[-1].sweep
+    errors = {}
+    for scale, blocks in zip(judged.scales, judged.blocks, strict=True):
+        U = blocks.values[blocks.row_labels][:, blocks.column_labels]
+        errors[scale.l, scale.k] = np.mean((U - X)[hidden.rows, hidden.columns] ** 2)
+
+    done = _pipeline.run_passes(X, settings, keep_scales=False, report=quiet)
+    found = {(s.l, s.k): s.weight for s in done.sweep.scales}
+    shared = [place for place in found if place in errors]
+    assert len(shared) >= 10
+    expected = np.array([(errors[place] + hidden.floor) ** -10.0 for place in shared])
+    ratio = np.array([found[place] for place in shared]) / expected
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
+    assert sum(found.values()) + done.low_rank_weight == pytest.approx(1.0)
+    if first_graphs == "low-rank":
+        error = np.mean((compared - X)[hidden.rows, hidden.columns] ** 2) + hidden.floor
+        assert done.low_rank_weight == pytest.approx(ratio[0] * error**-10.0)
+
+
+def test_later_passes_use_the_distances_of_the_one_before():
+    X = standard_matrix(1)
+    settings = check_settings(CoManifold(alpha=-0.5, n_passes=3, first_graphs="masked"))
+    passes = _pipeline._passes(X, X, settings, [_pipeline.CostWeights(-0.5)] * 3, "", quiet)
+    for before, after in pairwise(passes):
+        by_row, by_column = before.sweep.metric.distances()
+        for graph, distances in ((after.row_graph, by_row), (after.column_graph, by_column)):
+            expected = _pipeline.Graph.from_distances(distances, 5)
+            np.testing.assert_array_equal(graph.edges, expected.edges)
