@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from .metrics import Hidden
 
@@ -80,15 +81,21 @@ def _path(X: Array) -> Iterator[tuple[Array, Array]]:
     missing = np.isnan(X)
     filled = np.where(missing, 0.0, X)
     n_directions = min(_MOST_DIRECTIONS, *X.shape)
+    leading = [X.shape[1] - n_directions, X.shape[1] - 1]
     product, penalty = np.zeros_like(X), 0.0
     for step in range(_N_PENALTIES):
         np.copyto(filled, product, where=missing)
         # Directions that a larger penalty had suppressed come in anew, and not out of what
         # rounding errors had left of them.
-        U, values, Vt = np.linalg.svd(filled, full_matrices=False)
-        penalty = _FALL * (penalty if step else float(values[0]) or 1.0)
-        root = np.sqrt(np.maximum(values[:n_directions] - penalty, 0.0))
-        A, B = U[:, :n_directions] * root, Vt[:n_directions].T * root
+        squares, V = linalg.eigh(filled.T @ filled, subset_by_index=leading)
+        values = np.sqrt(np.maximum(squares, 0.0))
+        penalty = _FALL * (penalty if step else float(values[-1]) or 1.0)
+        kept = values > penalty
+        shrunk = np.zeros(n_directions)
+        shrunk[kept] = (values[kept] - penalty) / values[kept]
+        # U sqrt(D - penalty) and V sqrt(D - penalty), with U = filled V / D.
+        A = filled @ V * np.sqrt(shrunk / np.where(kept, values, 1.0))
+        B = V * np.sqrt(shrunk * values)
         product = A @ B.T
         ridge = penalty * np.eye(n_directions)
         for _ in range(_ROUNDS):

@@ -91,14 +91,30 @@ def test_contract_edges(rng, edges):
     np.testing.assert_allclose(weights, [expected[pair] for pair in sorted(expected)])
 
 
-def test_block_sums(rng):
-    A = rng.normal(size=(7, 9))
-    row_labels, column_labels = rng.integers(3, size=7), rng.integers(4, size=9)
-    sums = kernels.block_sums(A, row_labels, column_labels, 3, 4)
+def test_contract_blocks(rng):
+    V, means = rng.normal(size=(2, 7, 9))
+    counts = rng.integers(0, 3, size=(7, 9)).astype(float)
+    row_sizes, column_sizes = rng.uniform(1, 3, size=7), rng.uniform(1, 3, size=9)
+    row_labels = rng.permutation([0, 1, 2, 0, 1, 2, 0])
+    column_labels = rng.permutation([0, 1, 2, 3, 0, 1, 2, 3, 0])
+    counts[np.ix_(row_labels == 1, column_labels == 2)] = 0.0
+    found = kernels.contract_blocks(
+        V, counts, means, row_sizes, column_sizes, row_labels, column_labels, 3, 4
+    )
+    spread = 0.0
     for a in range(3):
         for b in range(4):
-            block = A[np.ix_(row_labels == a, column_labels == b)]
-            assert sums[a, b] == pytest.approx(block.sum(), abs=1e-13)
+            block = np.ix_(row_labels == a, column_labels == b)
+            sizes = np.outer(row_sizes, column_sizes)[block]
+            assert found[0][a, b] == counts[block].sum()
+            assert found[2][a, b] == pytest.approx(np.average(V[block], weights=sizes))
+            if counts[block].sum() == 0:
+                assert found[1][a, b] == 0.0
+                continue
+            mean = np.average(means[block], weights=counts[block])
+            assert found[1][a, b] == pytest.approx(mean)
+            spread += 0.5 * (counts[block] * (means[block] - mean) ** 2).sum()
+    assert found[3] == pytest.approx(spread)
 
 
 def system(rng, edges, other_edges):

@@ -25,14 +25,48 @@ def edge_norms(V, edges, sizes):
 
 
 @kernel
-def block_sums(A, row_labels, column_labels, n_row_blocks, n_column_blocks):
-    """Sums of A over the blocks that two sets of labels form."""
-    sums = np.zeros((n_row_blocks, n_column_blocks))
-    for i in range(A.shape[0]):
-        block, row = sums[row_labels[i]], A[i]
-        for j in range(A.shape[1]):
-            block[column_labels[j]] += row[j]
-    return sums
+def contract_blocks(
+    V,
+    counts,
+    means,
+    row_sizes,
+    column_sizes,
+    row_labels,
+    column_labels,
+    n_row_blocks,
+    n_column_blocks,
+):
+    """Counts and means of the blocks that two sets of labels form, and the mean of V over each.
+
+    Also half the sum of the squares by which the means of the parts of a block differ from its
+    own: what the data term cannot get below.
+    """
+    m, n = V.shape
+    new_counts = np.zeros((n_row_blocks, n_column_blocks))
+    new_means = np.zeros((n_row_blocks, n_column_blocks))
+    values = np.zeros((n_row_blocks, n_column_blocks))
+    sizes = np.zeros((n_row_blocks, n_column_blocks))
+    for i in range(m):
+        a = row_labels[i]
+        for j in range(n):
+            b = column_labels[j]
+            size = row_sizes[i] * column_sizes[j]
+            new_counts[a, b] += counts[i, j]
+            new_means[a, b] += counts[i, j] * means[i, j]
+            values[a, b] += size * V[i, j]
+            sizes[a, b] += size
+    for a in range(n_row_blocks):
+        for b in range(n_column_blocks):
+            values[a, b] /= sizes[a, b]
+            if new_counts[a, b] > 0.0:
+                new_means[a, b] /= new_counts[a, b]
+    spread = 0.0
+    for i in range(m):
+        a = row_labels[i]
+        for j in range(n):
+            difference = means[i, j] - new_means[a, column_labels[j]]
+            spread += counts[i, j] * difference * difference
+    return new_counts, new_means, values, 0.5 * spread
 
 
 @kernel

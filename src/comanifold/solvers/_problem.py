@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..graphs import Graph
 from ..penalties import Penalty
 from ._edge_kernels import adjacency_lists, component_labels, contract_edges
-from ._kernels import block_sums, edge_norms, laplacian
+from ._kernels import contract_blocks, edge_norms, laplacian
 
 Array = NDArray[np.float64]
 
@@ -160,28 +160,26 @@ class Problem:
         That mean shortens every edge between columns when rows are fused, and every edge
         between rows when columns are.
         """
-        n_blocks = int(row_labels.max()) + 1, int(column_labels.max()) + 1
-
-        def collect(A: Array) -> Array:
-            return block_sums(A, row_labels, column_labels, *n_blocks)
-
-        counts = collect(self.counts)
-        sums = collect(self.counts * self.means)
-        means = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
-        spread = self.counts * (self.means - means[np.ix_(row_labels, column_labels)]) ** 2
-        row_sizes = np.bincount(row_labels, self.row_sizes)
-        column_sizes = np.bincount(column_labels, self.column_sizes)
+        counts, means, values, spread = contract_blocks(
+            V,
+            self.counts,
+            self.means,
+            self.row_sizes,
+            self.column_sizes,
+            row_labels,
+            column_labels,
+            int(row_labels.max()) + 1,
+            int(column_labels.max()) + 1,
+        )
         fused = Problem(
             counts=counts,
             means=means,
-            row_sizes=row_sizes,
-            column_sizes=column_sizes,
+            row_sizes=np.bincount(row_labels, self.row_sizes),
+            column_sizes=np.bincount(column_labels, self.column_sizes),
             rows=self.rows.contract(row_labels),
             columns=self.columns.contract(column_labels),
-            constant=self.constant + 0.5 * float(spread.sum()),
+            constant=self.constant + spread,
         )
-        block_sizes = self.row_sizes[:, None] * self.column_sizes
-        values = collect(block_sizes * V) / (row_sizes[:, None] * column_sizes)
         return fused, values
 
 
