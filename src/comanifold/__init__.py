@@ -26,6 +26,7 @@ __all__ = [
     "CoManifold",
     "DiffusionMap",
     "Graph",
+    "baselines",
     "co_cluster",
     "datasets",
     "dual_bound",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import datasets, penalties
+    from . import baselines, datasets, penalties
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
     from .diffusion_map import DiffusionMap
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in ("datasets", "penalties"):
+    if name in ("baselines", "datasets", "penalties"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

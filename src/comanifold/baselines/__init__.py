@@ -1,0 +1,9 @@
+"""What one would use instead: other ways to embed, fill in and cluster incomplete matrices."""
+
+from ._convex_clustering import ConvexClustering
+from ._filled_diffusion_map import FilledDiffusionMap
+from ._masked_isomap import MaskedIsomap
+from ._nlpca import NLPCA
+from ._soft_impute import SoftImpute
+
+__all__ = ["NLPCA", "ConvexClustering", "FilledDiffusionMap", "MaskedIsomap", "SoftImpute"]

@@ -1,0 +1,180 @@
+"""Diffusion maps of a matrix that was filled in first."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._validation import check_matrix, masked_to_nan
+from ..diffusion_map import DiffusionMap
+from ._soft_impute import SoftImpute
+
+Array = NDArray[np.float64]
+
+# Columns that a column is regressed on at most by "iterative", which would take minutes else.
+_MOST_PREDICTORS = 50
+
+
+class FilledDiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Fill in a matrix, then embed its rows by a diffusion map.
+
+    The rows of the filled-in matrix :math:`\hat X` have affinities
+    :math:`\exp(-\| \hat x_i - \hat x_j \|^2 / (p \sigma^2))`, p being the number of columns, and
+    are embedded by the eigenvectors of the random walk between them, as `DiffusionMap` does.
+    For the columns hand in the transpose.
+
+    Parameters
+    ----------
+    imputer : {"mean", "knn", "soft", "iterative"} or estimator, default="mean"
+        What fills in the matrix: the means of the columns (the comparison of the paper),
+        scikit-learn's KNNImputer, `SoftImpute`, scikit-learn's IterativeImputer with
+        regressions on up to 50 columns, or any transformer that leaves no entry missing.
+    n_components : int, default=2
+        Number of coordinates.
+    bandwidth : "local", ("local", int), "median" or float, default="local"
+    diffusion_time : float, default=1.0
+    density_normalization : float, default=0.0
+        As in `DiffusionMap`.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_rows, n_components)
+    eigenvalues_ : ndarray of shape (n_components,)
+    filled_ : ndarray of shape (n_rows, n_columns)
+    imputer_ : estimator
+        What filled in the matrix.
+    diffusion_map_ : DiffusionMap
+    n_features_in_ : int
+
+    References
+    ----------
+    Mishne, Chi and Coifman (2019), Co-manifold learning with missing data. Coifman and Lafon
+    (2006), Diffusion maps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comanifold.baselines import FilledDiffusionMap
+    >>> angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    >>> X = np.cos(angle[:, None] - np.arange(8))
+    >>> X[::7, 3] = np.nan
+    >>> FilledDiffusionMap("knn").fit_transform(X).shape
+    (60, 2)
+    """
+
+    def __init__(
+        self,
+        imputer: Any = "mean",
+        n_components: int = 2,
+        *,
+        bandwidth: str | float | tuple[str, int] = "local",
+        diffusion_time: float = 1.0,
+        density_normalization: float = 0.0,
+    ):
+        self.imputer = imputer
+        self.n_components = n_components
+        self.bandwidth = bandwidth
+        self.diffusion_time = diffusion_time
+        self.density_normalization = density_normalization
+
+    def fit(self, X: ArrayLike, y: Any = None) -> "FilledDiffusionMap":  # noqa: ARG002
+        """Fill in X and embed its rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+            NaN for missing entries.
+        y : ignored
+        """
+        X = self._read(X, reset=True)
+        self.imputer_ = _choose(self.imputer, X.shape[1])
+        self.filled_ = _complete(self.imputer_.fit_transform(X), X.shape)
+        self.diffusion_map_ = DiffusionMap(
+            self.n_components,
+            bandwidth=self.bandwidth,
+            diffusion_time=self.diffusion_time,
+            density_normalization=self.density_normalization,
+        ).fit(self.filled_)
+        self.embedding_ = self.diffusion_map_.embedding_
+        self.eigenvalues_ = self.diffusion_map_.eigenvalues_
+        self._n_features_out = self.n_components
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
+        """Fill in X and embed its rows; see `fit`."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Fill in new rows and place them by the Nyström extension.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_columns)
+            NaN for missing entries.
+        """
+        check_is_fitted(self)
+        X = self._read(X, reset=False)
+        return self.diffusion_map_.transform(_complete(self.imputer_.transform(X), X.shape))
+
+    def _read(self, X: ArrayLike, *, reset: bool) -> Array:
+        X = validate_data(
+            self,
+            masked_to_nan(X),
+            reset=reset,
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if reset else 1,
+        )
+        return check_matrix(X, need_observed=reset)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _choose(imputer: Any, n_columns: int) -> Any:
+    if isinstance(imputer, str):
+        if imputer == "mean":
+            return SimpleImputer(keep_empty_features=True)
+        if imputer == "knn":
+            return KNNImputer(keep_empty_features=True)
+        if imputer == "soft":
+            return SoftImpute()
+        if imputer == "iterative":
+            return _iterative(n_columns)
+    elif hasattr(imputer, "fit_transform") and hasattr(imputer, "transform"):
+        return clone(imputer)
+    raise ValueError(
+        'imputer must be "mean", "knn", "soft", "iterative" or an estimator with fit_transform '
+        f"and transform, got {imputer!r}"
+    )
+
+
+def _iterative(n_columns: int) -> Any:
+    # scikit-learn calls it experimental and asks for this import first.
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    return IterativeImputer(
+        n_nearest_features=_MOST_PREDICTORS if n_columns > _MOST_PREDICTORS else None,
+        keep_empty_features=True,
+        random_state=0,
+    )
+
+
+def _complete(filled: ArrayLike, shape: tuple[int, int]) -> Array:
+    filled = np.asarray(filled, dtype=float)
+    if filled.shape != shape or not np.isfinite(filled).all():
+        raise ValueError(
+            f"imputer must return a complete matrix of shape {shape}, got shape {filled.shape} "
+            f"with {np.count_nonzero(~np.isfinite(filled))} entries missing or infinite"
+        )
+    return filled

@@ -1,0 +1,135 @@
+"""Soft-thresholded singular values against the plain iteration."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from comanifold.baselines import SoftImpute
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([SoftImpute(), SoftImpute(2, penalty=0.5)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def low_rank(seed, shape=(30, 20), rank=2, noise=0.05, missing=0.3):
+    rng = np.random.default_rng(seed)
+    clean = rng.normal(size=(shape[0], rank)) @ rng.normal(size=(rank, shape[1])) + 3.0
+    X = clean + noise * rng.normal(size=shape)
+    X[rng.random(shape) < missing] = np.nan
+    return clean, X
+
+
+def plain(X, penalty, n_rounds=3000):
+    """Fill in, lower the singular values, and again."""
+    missing = np.isnan(X)
+    means = np.nanmean(X, axis=0)
+    Z = np.zeros_like(X)
+    for _ in range(n_rounds):
+        U, values, Vt = np.linalg.svd(np.where(missing, Z, X - means), full_matrices=False)
+        Z = (U * np.maximum(values - penalty, 0.0)) @ Vt
+    return np.where(missing, means + Z, X), np.linalg.matrix_rank(Z, tol=1e-8)
+
+
+@pytest.mark.parametrize("penalty", [0.3, 2.0, 8.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_against_the_plain_iteration(penalty, seed):
+    _, X = low_rank(seed)
+    model = SoftImpute(penalty=penalty, tol=1e-10, max_iter=20_000).fit(X)
+    filled, rank = plain(X, penalty)
+    np.testing.assert_allclose(model.filled_, filled, atol=1e-5)
+    assert model.rank_ == rank
+    assert model.penalty_ == penalty
+
+
+def test_new_rows_are_ridge_regressions_and_known_ones_come_out_as_they_did():
+    _, X = low_rank(2)
+    model = SoftImpute(penalty=1.0, tol=1e-10, max_iter=20_000).fit(X)
+    np.testing.assert_allclose(model.transform(X), model.filled_, atol=1e-5)
+    row = np.where(np.arange(20) < 12, X[0], np.nan)
+    seen = ~np.isnan(row)
+    B, means = model._factor, np.nanmean(X, axis=0)
+    a = np.linalg.lstsq(
+        np.vstack([B[seen], np.eye(model.rank_)]),
+        np.concatenate([(row - means)[seen], np.zeros(model.rank_)]),
+        rcond=None,
+    )[0]
+    np.testing.assert_allclose(
+        model.transform(row[None])[0], np.where(seen, row, means + B @ a), atol=1e-8
+    )
+
+
+def test_the_penalty_is_found():
+    clean, X = low_rank(3, shape=(60, 40))
+    missing = np.isnan(X)
+    error = {}
+    for penalty in ("auto", 0.01, 100.0):
+        filled = SoftImpute(penalty=penalty).fit_transform(X)
+        error[penalty] = np.sqrt(np.mean((filled - clean)[missing] ** 2))
+    assert error["auto"] < 0.2
+    assert error["auto"] < 1.5 * error[0.01]
+    assert error["auto"] < 0.2 * error[100.0]
+
+
+def test_a_complete_matrix_is_left_alone_and_fills_in_new_rows():
+    clean, _ = low_rank(4, shape=(60, 20), noise=0.0)
+    model = SoftImpute().fit(clean[:50])
+    np.testing.assert_array_equal(model.filled_, clean[:50])
+    new = clean[50:].copy()
+    new[:, ::4] = np.nan
+    assert np.sqrt(np.mean((model.transform(new) - clean[50:]) ** 2)) < 0.1 * clean.std()
+
+
+def test_the_rank_is_limited():
+    clean, X = low_rank(5, rank=2, noise=0.0, shape=(40, 30))
+    # One more than that of the data: the means of what is observed are not quite their means.
+    model = SoftImpute(3, penalty=0.01, tol=1e-7, max_iter=20_000).fit(X)
+    assert model.rank_ == 3
+    np.testing.assert_allclose(model.filled_, clean, atol=0.05)
+    # So large a penalty leaves nothing: every gap takes the mean of its column.
+    nothing = SoftImpute(penalty=1e6).fit(X)
+    assert nothing.rank_ == 0
+    np.testing.assert_allclose(nothing.filled_, np.where(np.isnan(X), np.nanmean(X, axis=0), X))
+    np.testing.assert_allclose(nothing.transform(X), nothing.filled_)
+
+
+def test_rows_and_columns_without_entries():
+    _, X = low_rank(6)
+    X[3], X[:, 5] = np.nan, np.nan
+    model = SoftImpute().fit(X)
+    assert np.isfinite(model.filled_).all()
+    np.testing.assert_allclose(np.delete(model.filled_[3], 5), np.nanmean(np.delete(X, 5, 1), 0))
+    assert model.filled_[0, 5] == pytest.approx(np.nanmean(X))
+
+
+def test_too_few_iterations_are_named():
+    with pytest.warns(ConvergenceWarning, match="SoftImpute stopped after 2 iterations"):
+        SoftImpute(penalty=0.1, max_iter=2).fit(low_rank(0)[1])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_rank": 0}, "max_rank must be a positive integer or None, got 0"),
+        ({"penalty": -1.0}, 'penalty must be "auto" or a number of at least 0'),
+        ({"penalty": "best"}, 'penalty must be "auto" or a number of at least 0'),
+        ({"max_iter": 0}, "max_iter must be a positive integer"),
+        ({"tol": -1.0}, "tol must be a number between 0 and 1"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        SoftImpute(**parameters).fit(low_rank(0)[1])
+
+
+def test_clone_and_pickle():
+    _, X = low_rank(0)
+    model = SoftImpute().fit(X)
+    assert clone(model).get_params() == model.get_params()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
