@@ -162,7 +162,10 @@ def row_sums(A: Any) -> Array:
 def scaled(A: Any, by_row: Array, by_column: Array | None) -> Any:
     """diag(by_row) A diag(by_column)."""
     if sparse.issparse(A):
-        A = sparse.diags_array(by_row) @ A
-        return A if by_column is None else A @ sparse.diags_array(by_column)
+        entries = A.tocoo()
+        data = entries.data * by_row[entries.row]
+        if by_column is not None:
+            data *= by_column[entries.col]
+        return sparse.csr_array((data, (entries.row, entries.col)), shape=A.shape)
     A = A * by_row[:, None]
     return A if by_column is None else np.multiply(A, by_column, out=A)
