@@ -86,7 +86,8 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         1 reports the passes on standard error, 2 every scale.
     first_graphs : {"low-rank", "masked"}, default="low-rank"
         By what the neighbours in the first graphs are found: on the matrix completed by one of
-        low rank (`comanifold.low_rank`), or on what both rows have observed, as in the paper.
+        low rank (`comanifold.low_rank`), or on what both rows have observed, as in the paper
+        and where too few entries can be hidden to find that matrix.
     traversal : {"symmetric", "paper"}, default="symmetric"
         Which pairs of costs are solved. "symmetric" treats rows and columns alike, so that
         transposing the matrix swaps the two results. "paper" is Algorithm 2: for every row

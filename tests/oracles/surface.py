@@ -5,11 +5,8 @@ import numpy as np
 from comanifold import co_cluster
 
 
-def traverse(X, row_graph, column_graph, start, **parameters):
-    """The estimates over the paper's surface: for every l, k until one column cluster is left.
-
-    Ends with the first l at whose end one row cluster is left. X has variance one.
-    """
+def solver(X, row_graph, column_graph, parameters):
+    """A function that solves one scale, and the estimates that it has found."""
     estimates = {}
 
     def solve(l, k, init):
@@ -19,6 +16,15 @@ def traverse(X, row_graph, column_graph, start, **parameters):
         estimates[l, k] = done.estimate
         return done
 
+    return solve, estimates
+
+
+def traverse(X, row_graph, column_graph, start, **parameters):
+    """The estimates over the paper's surface: for every l, k until one column cluster is left.
+
+    Ends with the first l at whose end one row cluster is left. X has variance one.
+    """
+    solve, estimates = solver(X, row_graph, column_graph, parameters)
     l, k0 = start
     first = solve(l, k0, None)
     while True:
@@ -45,15 +51,7 @@ def distances(X, estimates, alpha):
 
 def traverse_symmetric(X, row_graph, column_graph, start, **parameters):
     """The estimates along the diagonal, and from each of its scales along both arms."""
-    estimates = {}
-
-    def solve(l, k, init):
-        done = co_cluster(
-            X, row_graph, column_graph, row_cost=2.0**l, column_cost=2.0**k, init=init, **parameters
-        )
-        estimates[l, k] = done.estimate
-        return done
-
+    solve, estimates = solver(X, row_graph, column_graph, parameters)
     l, k = start
     corner = solve(l, k, None)
     while True:

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import validate_data
 
-from .._validation import check_matrix, masked_to_nan
 from ..co_clustering import co_cluster
 from ..graphs import Graph, masked_distances
+from ._incomplete import IncompleteMixin
 
 Array = NDArray[np.float64]
 
@@ -18,7 +17,7 @@ Array = NDArray[np.float64]
 _LONGEST = 2.5
 
 
-class ConvexClustering(ClusterMixin, BaseEstimator):
+class ConvexClustering(IncompleteMixin, ClusterMixin, BaseEstimator):
     r"""Convex clustering of the rows of a matrix with missing entries.
 
     Minimises :math:`\tfrac12 \| P_\Theta(X - U) \|_F^2 + \gamma \sum_{(i,j) \in E} w_{ij}
@@ -75,8 +74,7 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
             NaN for missing entries. Every row needs an observed entry.
         y : ignored
         """
-        X = validate_data(self, masked_to_nan(X), ensure_all_finite="allow-nan")
-        X = check_matrix(X, need_observed_rows=True)
+        X = self._read(X, reset=True, need_observed_rows=True)
         try:
             valid = not isinstance(self.cost, bool) and 0.0 <= float(self.cost) < np.inf
         except (TypeError, ValueError):
@@ -98,11 +96,6 @@ class ConvexClustering(ClusterMixin, BaseEstimator):
         self.filled_ = result.filled
         self.objective_ = result.objective
         return self
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _weighted(graph: Graph, X: Array) -> Graph:

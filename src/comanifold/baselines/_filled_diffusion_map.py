@@ -11,10 +11,10 @@ from sklearn.base import (
     clone,
 )
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_matrix, masked_to_nan
 from ..diffusion_map import DiffusionMap
+from ._incomplete import IncompleteMixin
 from ._soft_impute import SoftImpute
 
 Array = NDArray[np.float64]
@@ -23,7 +23,9 @@ Array = NDArray[np.float64]
 _MOST_PREDICTORS = 50
 
 
-class FilledDiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FilledDiffusionMap(
+    IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     r"""Fill in a matrix, then embed its rows by a diffusion map.
 
     The rows of the filled-in matrix :math:`\hat X` have affinities
@@ -123,21 +125,6 @@ class FilledDiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         check_is_fitted(self)
         X = self._read(X, reset=False)
         return self.diffusion_map_.transform(_complete(self.imputer_.transform(X), X.shape))
-
-    def _read(self, X: ArrayLike, *, reset: bool) -> Array:
-        X = validate_data(
-            self,
-            masked_to_nan(X),
-            reset=reset,
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )
-        return check_matrix(X, need_observed=reset)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _choose(imputer: Any, n_columns: int) -> Any:

@@ -10,14 +10,16 @@ from scipy.sparse import SparseEfficiencyWarning
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.manifold import Isomap
 from sklearn.metrics.pairwise import nan_euclidean_distances
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_matrix, masked_to_nan
+from ._incomplete import IncompleteMixin
 
 Array = NDArray[np.float64]
 
 
-class MaskedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MaskedIsomap(
+    IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     r"""Isomap with distances over the columns that two rows share.
 
     scikit-learn's Isomap on its `nan_euclidean_distances`,
@@ -72,7 +74,7 @@ class MaskedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             NaN for missing entries. Every row needs an observed entry.
         y : ignored
         """
-        X = self._read(X, reset=True)
+        X = self._read(X, reset=True, need_observed_rows=True)
         for name, value in (
             ("n_components", self.n_components),
             ("n_neighbors", self.n_neighbors),
@@ -121,18 +123,3 @@ class MaskedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _without_gaps(self, distances: Array) -> Array:
         return np.where(np.isnan(distances), self._far, distances)
-
-    def _read(self, X: ArrayLike, *, reset: bool) -> Array:
-        X = validate_data(
-            self,
-            masked_to_nan(X),
-            reset=reset,
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )
-        return check_matrix(X, need_observed=reset, need_observed_rows=reset)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

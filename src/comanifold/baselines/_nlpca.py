@@ -10,11 +10,11 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._threads import single_threaded_blas
-from .._validation import check_matrix, check_stopping, masked_to_nan
-from ._centre import column_means
+from .._validation import check_stopping
+from ._incomplete import IncompleteMixin, column_means
 from ._network import Network, Problem, pack, unpack
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 _TRIAL = 300
 
 
-class NLPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Non-linear principal component analysis of a matrix with missing entries.
 
     The inverse model of Scholz et al.: a network :math:`f(z) = \tanh(z W + b) V + c` leads from
@@ -210,16 +210,6 @@ class NLPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         levels = tuple(range(first, self.n_components + 1))
         return Problem(scaled, levels, float(self.weight_decay))
 
-    def _read(self, X: ArrayLike, *, reset: bool) -> Array:
-        X = validate_data(
-            self,
-            masked_to_nan(X),
-            reset=reset,
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )
-        return check_matrix(X, need_observed=reset)
-
     def _check_parameters(self) -> int:
         _check_positive("n_components", self.n_components)
         n_hidden = 4 + 6 * self.n_components if self.n_hidden is None else self.n_hidden
@@ -229,11 +219,6 @@ class NLPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if isinstance(decay, bool) or not isinstance(decay, numbers.Real) or not 0 < decay < np.inf:
             raise ValueError(f"weight_decay must be a positive number, got {decay!r}")
         return int(n_hidden)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _check_positive(name: str, value: Any) -> None:

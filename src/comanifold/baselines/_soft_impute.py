@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._threads import single_threaded_blas
-from .._validation import check_matrix, check_stopping, masked_to_nan
+from .._validation import check_stopping
 from ..metrics import Hidden
-from ._centre import column_means
+from ._incomplete import IncompleteMixin, column_means
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ _PATIENCE = 2
 _STEADY = 1e-3
 
 
-class SoftImpute(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Fill in an incomplete matrix by one of low rank.
 
     Minimises :math:`\tfrac12 \| P_\Theta(X - M - Z) \|_F^2 + \lambda \| Z \|_*`, with M the means
@@ -148,10 +148,6 @@ class SoftImpute(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         a = np.linalg.solve(gram, (centred @ B)[..., None])[..., 0]
         return np.where(observed, X, self._means + a @ B.T)
 
-    def _read(self, X: ArrayLike, *, reset: bool) -> Array:
-        X = validate_data(self, masked_to_nan(X), reset=reset, ensure_all_finite="allow-nan")
-        return check_matrix(X, need_observed=reset)
-
     def _check_parameters(self, X: Array) -> int:
         rank = min(X.shape) if self.max_rank is None else self.max_rank
         if isinstance(rank, bool) or not isinstance(rank, numbers.Integral) or rank < 1:
@@ -163,11 +159,6 @@ class SoftImpute(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not is_number or not 0 <= penalty < np.inf:
             raise ValueError(f'penalty must be "auto" or a number of at least 0, got {penalty!r}')
         return int(rank)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _shrink(

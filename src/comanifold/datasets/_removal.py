@@ -56,7 +56,7 @@ def remove_entries(
     observed = ~np.isnan(X)
     n_gone = round(fraction * observed.sum())
     # The entries of the highest priority go first.
-    priority = _PRIORITIES[pattern](X, fraction, rng)
+    priority = _PRIORITIES[pattern](X, rng)
     order = np.argsort(-priority[observed], kind="stable")
     rows, columns = (index[order] for index in np.nonzero(observed))
     if not allow_empty:
@@ -65,22 +65,22 @@ def remove_entries(
     return X
 
 
-def _random(X: Array, fraction: float, rng: np.random.RandomState) -> Array:  # noqa: ARG001
+def _random(X: Array, rng: np.random.RandomState) -> Array:
     return rng.uniform(size=X.shape)
 
 
-def _block(X: Array, fraction: float, rng: np.random.RandomState) -> Array:  # noqa: ARG001
+def _block(X: Array, rng: np.random.RandomState) -> Array:
     """The further from a corner, in the larger of the two directions, the later."""
     ranks = [rng.permutation(size) / size for size in X.shape]
     return -np.maximum(ranks[0][:, None], ranks[1])
 
 
-def _rows(X: Array, fraction: float, rng: np.random.RandomState) -> Array:  # noqa: ARG001
+def _rows(X: Array, rng: np.random.RandomState) -> Array:
     """Rows differ in how soon their entries go by as much as the entries of a row do."""
     return rng.uniform(size=(len(X), 1)) + rng.uniform(size=X.shape)
 
 
-def _value(X: Array, fraction: float, rng: np.random.RandomState) -> Array:  # noqa: ARG001
+def _value(X: Array, rng: np.random.RandomState) -> Array:
     ranks = np.argsort(np.argsort(np.where(np.isnan(X), -np.inf, X), axis=None)).reshape(X.shape)
     return ranks / X.size + rng.uniform(size=X.shape)
 

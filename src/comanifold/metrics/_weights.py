@@ -64,8 +64,8 @@ class Hidden:
 
     They are taken at even steps in the order of their values, from both ends: which ones does
     not depend on the order of rows and columns, nor on the units (but for entries that are equal
-    and in equal rows and columns). None are taken from a matrix with nothing
-    missing, or where hardly any can be spared.
+    and in equal rows and columns). None are taken from a matrix with nothing missing, or where
+    hardly any can be spared.
 
     Attributes
     ----------

@@ -170,7 +170,9 @@ class Surface:
         step = TRAVERSALS[traversal][0]
         yield start
         # Once a mode is one cluster, going on would repeat the arm of the other.
-        while not any(self._is_fused(start, mode) for mode in range(2) if step[mode]):
+        for _ in range(_MOST_STEPS):
+            if any(self._is_fused(start, mode) for mode in range(2) if step[mode]):
+                return
             start = self._step(start, step)
             yield start
 
