@@ -20,7 +20,6 @@ lung500 needs COMANIFOLD_DATA.
 import argparse
 import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -32,83 +31,41 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from comanifold import CoManifold, DiffusionMap, masked_distances
-from comanifold.low_rank import LowRankCompletion
-from comanifold.metrics import Hidden
+from comanifold.baselines import SoftImpute
+from comanifold.datasets import (
+    load_lung500,
+    make_checkerboard,
+    make_clusters,
+    make_curve,
+    make_linkage,
+    remove_entries,
+)
 
 OURS = "comanifold"
 SUBSTITUTES = ("masked", "Isomap", "mean filled", "KNN imputed", "SoftImpute")
 
-
-def lung500(_rng, _noise):
-    lines = (Path(os.environ["COMANIFOLD_DATA"]) / "lung500.csv").read_text().splitlines()
-    diagnoses = [name.strip('"').split("_")[0] for name in lines[0].split(",")[1:]]
-    X = np.array([[float(x) for x in line.split(",")[1:]] for line in lines[1:]])
-    return X, {"columns": np.unique(diagnoses, return_inverse=True)[1]}
-
-
-def clusters(rng, noise):
-    """Five groups of rows whose centres span three dimensions."""
-    groups = rng.integers(5, size=200)
-    centres = rng.normal(size=(5, 3)) @ rng.normal(size=(3, 100)) / np.sqrt(3)
-    X = centres[groups] + {"low": 0.7, "high": 2.0}[noise] * rng.normal(size=(200, 100))
-    return X, {"rows": groups}
-
-
-def curve(rng, noise):
-    """Rows along a curve: 150 smooth functions of one parameter."""
-    t = np.sort(rng.random(200))
-    covariance = np.exp(-0.5 * ((t[:, None] - t) / 0.15) ** 2) + 1e-8 * np.eye(200)
-    X = np.linalg.cholesky(covariance) @ rng.normal(size=(200, 150))
-    return X + {"low": 0.1, "high": 0.8}[noise] * rng.normal(size=X.shape), {"rows": t[:, None]}
-
-
-def surface(rng, noise):
-    """Distances between points of a helix (rows) and of a bent sheet (columns)."""
-    t, u = rng.random(200), rng.random((150, 2))
-    helix = np.column_stack([np.cos(6 * np.pi * t), np.sin(6 * np.pi * t), 3 * t - 1.5])
-    radius, angle = 1.5 + 2 * u[:, 0], np.pi * u[:, 0]
-    sheet = [radius * np.cos(angle), 4 * u[:, 1] - 2, radius * np.sin(angle)]
-    X = cdist(helix, np.column_stack(sheet))
-    X += {"low": 0.1, "high": 0.7}[noise] * X.std() * rng.normal(size=X.shape)
-    return X, {"rows": t[:, None], "columns": u}
-
-
-def checkerboard(rng, noise):
-    """Four groups of rows by three of columns."""
-    rows, columns = rng.integers(4, size=150), rng.integers(3, size=100)
-    while True:
-        levels = rng.normal(size=(4, 3))
-        apart = [cdist(A, A)[np.triu_indices(len(A), 1)].min() for A in (levels, levels.T)]
-        if min(apart) >= 1:
-            break
-    X = levels[np.ix_(rows, columns)]
-    return X + {"low": 0.7, "high": 2.5}[noise] * rng.normal(size=X.shape), {
-        "rows": rows,
-        "columns": columns,
-    }
-
-
+# How to make each kind of matrix, and with how much noise.
 KINDS = {
-    "lung500": (lung500, ""),
-    **{
-        f"{make.__name__}, {noise} noise": (make, noise)
-        for make in (clusters, curve, surface, checkerboard)
-        for noise in ("low", "high")
-    },
+    "lung500": (load_lung500, {}),
+    "clusters, low noise": (make_clusters, {"noise": 0.7}),
+    "clusters, high noise": (make_clusters, {"noise": 2.0}),
+    "curve, low noise": (make_curve, {"noise": 0.1}),
+    "curve, high noise": (make_curve, {"noise": 0.8}),
+    "surface, low noise": (make_linkage, {"n_columns": 150, "noise": 0.1}),
+    "surface, high noise": (make_linkage, {"n_columns": 150, "noise": 0.7}),
+    "checkerboard, low noise": (make_checkerboard, {"noise": 0.7}),
+    "checkerboard, high noise": (make_checkerboard, {"noise": 2.5}),
 }
 
 
-def remove(X, fraction, seed):
-    """X without a part of its entries, at least two left in every row and column."""
-    rng = np.random.default_rng([seed, int(1000 * fraction)])
-    gone = rng.random(X.shape) < fraction
-    for axis in (0, 1):
-        view = gone if axis else gone.T
-        for line in view:
-            left = np.flatnonzero(~line)
-            if len(left) < 2:
-                line[rng.permutation(np.flatnonzero(line))[: 2 - len(left)]] = False
-    return np.where(gone, np.nan, X)
+def truths(data):
+    """What is known of the rows and of the columns: groups, or positions."""
+    found = {}
+    for mode in ("row", "column"):
+        for kind in ("labels", "position"):
+            if f"{mode}_{kind}" in data:
+                found[f"{mode}s"] = data[f"{mode}_{kind}"]
+    return found
 
 
 def finite(distances):
@@ -127,13 +84,10 @@ def isomap(distances, n_components):
 
 def methods(X):
     """Name -> for rows and columns, an embedding in as many coordinates as asked for."""
-    mean, scale = np.nanmean(X), np.nanstd(X)
-    standard = (X - mean) / scale
-    low_rank = LowRankCompletion(Hidden(standard)).complete(standard)
     filled = {
         "mean filled": np.where(np.isnan(X), np.nanmean(X, axis=0), X),
         "KNN imputed": KNNImputer(keep_empty_features=True).fit_transform(X),
-        "SoftImpute": scale * low_rank + mean,
+        "SoftImpute": SoftImpute().fit_transform(X),
     }
     ours = CoManifold().fit(X)
     paper = CoManifold.as_in_the_paper().fit(X)
@@ -161,9 +115,10 @@ def score(embed, distances, truth):
 
 
 def one(kind, fraction, seed):
-    make, noise = KINDS[kind]
-    complete, truth = make(np.random.default_rng(1000 + seed), noise)
-    X = remove(complete, fraction, seed)
+    make, parameters = KINDS[kind]
+    data = make(**parameters) if kind == "lung500" else make(**parameters, random_state=seed)
+    complete, truth = data.X, truths(data)
+    X = remove_entries(complete, fraction, random_state=1000 * seed + round(100 * fraction))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         by_distances, filled = methods(X)
