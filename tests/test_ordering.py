@@ -54,3 +54,13 @@ def test_what_was_joined_stays_joined():
 
 def test_one_point_has_no_tree():
     assert nested_linkage([np.array([0])], [1.0]).shape == (0, 4)
+
+
+@pytest.mark.parametrize("opening", [0.1, 1.0, 3.0])
+def test_points_along_an_arc_stay_in_a_row(opening):
+    rng = np.random.default_rng(0)
+    angle = rng.permutation(np.linspace(0, 2 * np.pi - opening, 200))
+    order = embedding_order(np.column_stack([np.cos(angle), np.sin(angle)]))
+    # One cut at most, wherever the tree opens the arc; else from each point to the next but few.
+    jumps = np.abs(np.diff(angle[order])) > 10 * angle.max() / 200
+    assert jumps.sum() <= 1

@@ -3,17 +3,14 @@
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._files import whole_file
 from .solvers import Certificate, Scale
 
 Array = NDArray[np.float64]
@@ -46,8 +43,8 @@ class Checkpoint:
         if description.exists():
             self._refuse_others(description, run)
         else:
-            with self._whole(description) as file:
-                file.write(json.dumps(run, indent=2).encode())
+            with whole_file(description) as part:
+                part.write_text(json.dumps(run, indent=2))
 
     def load(self, name: str) -> tuple[list[Scale], dict[str, Array]] | None:
         """The scales and arrays that were saved under a name, if they are there and intact."""
@@ -67,8 +64,8 @@ class Checkpoint:
     def save(self, name: str, scales: list[Scale], arrays: dict[str, Array]) -> None:
         """Keep scales and arrays under a name."""
         records = json.dumps([asdict(scale) for scale in scales]).encode()
-        with self._whole(self._path(name)) as file:
-            np.savez(file, scales=np.frombuffer(records, dtype=np.uint8), **arrays)
+        with whole_file(self._path(name)) as part:
+            np.savez(part, scales=np.frombuffer(records, dtype=np.uint8), **arrays)
 
     def _path(self, name: str) -> Path:
         return self.directory / f"{name}.npz"
@@ -90,17 +87,3 @@ class Checkpoint:
                 f"checkpoint {str(self.directory)!r} belongs to another fit: "
                 f"{'; '.join(different)}. Use another directory, or delete this one"
             )
-
-    @contextmanager
-    def _whole(self, path: Path) -> Iterator[BinaryIO]:
-        """A file that appears under its name only when it is complete."""
-        handle, name = tempfile.mkstemp(dir=self.directory, prefix=".part-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise

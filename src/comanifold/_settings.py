@@ -2,6 +2,9 @@
 
 import numbers
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +12,7 @@ from numpy.typing import NDArray
 
 from . import __version__
 from ._checkpoint import Checkpoint
+from ._files import sole_use
 from ._pipeline import Settings
 from ._validation import check_n_neighbors, check_stopping
 from .affinities import check_bandwidth
@@ -66,14 +70,17 @@ _OF_THE_SURFACE = (
 )
 
 
-def open_checkpoint(model: Any, X: NDArray[np.float64]) -> Checkpoint | None:
+@contextmanager
+def open_checkpoint(model: Any, X: NDArray[np.float64]) -> Iterator[Checkpoint | None]:
     """The checkpoint that a model asks for, which must be that of the same fit."""
     if model.checkpoint is None:
-        return None
+        yield None
+        return
     if not isinstance(model.checkpoint, (str, os.PathLike)):
         raise ValueError(f"checkpoint must be a directory, got {model.checkpoint!r:.60}")
     parameters = {name: repr(getattr(model, name)) for name in _OF_THE_SURFACE}
-    return Checkpoint(model.checkpoint, X, {"comanifold": __version__, **parameters})
+    with sole_use(Path(model.checkpoint)):
+        yield Checkpoint(model.checkpoint, X, {"comanifold": __version__, **parameters})
 
 
 def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:

@@ -235,12 +235,13 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
 
         observed = X[np.ix_(self._rows, self._columns)]
         self._mean, self._scale = mean_and_scale(observed)
-        last = run_passes(
-            (observed - self._mean) / self._scale,
-            replace(settings, checkpoint=open_checkpoint(self, X)),
-            keep_scales=bool(self.keep_scales),
-            report=partial(report_pass, self.verbose),
-        )
+        with open_checkpoint(self, X) as checkpoint:
+            last = run_passes(
+                (observed - self._mean) / self._scale,
+                replace(settings, checkpoint=checkpoint),
+                keep_scales=bool(self.keep_scales),
+                report=partial(report_pass, self.verbose),
+            )
         self.row_graph_, self.column_graph_ = last.row_graph, last.column_graph
         self.scales_ = last.sweep.scales
         self.low_rank_weight_ = last.low_rank_weight

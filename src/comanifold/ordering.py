@@ -16,9 +16,9 @@ _MOST_FOR_A_TREE = 5000
 def embedding_order(embedding: Array) -> Labels:
     """An order of points in which neighbours in the embedding are near each other.
 
-    The leaves of an average-linkage tree on the embedding, the branches at every node arranged
-    by their mean first coordinate (after Ankenman 2014). Points without coordinates (NaN) come
-    last.
+    The leaves of an average-linkage tree on the embedding (after Ankenman 2014), the branches
+    that meet at a node turned so that their nearest ends touch, and the whole so that the first
+    coordinate grows. Points without coordinates (NaN) come last.
     """
     placed = np.flatnonzero(~np.isnan(embedding).any(axis=1))
     lost = np.setdiff1d(np.arange(len(embedding)), placed)
@@ -26,29 +26,25 @@ def embedding_order(embedding: Array) -> Labels:
     if len(points) <= 2 or len(points) > _MOST_FOR_A_TREE:
         order = np.argsort(points[:, 0], kind="stable")
     else:
-        order = _leaves(linkage(points, "average"), points[:, 0])
+        order = _leaves(linkage(points, "average"), points)
     return np.concatenate([placed[order], lost])
 
 
-def _leaves(tree: Array, position: Array) -> Labels:
-    """The leaves of a tree, at every node the branch of lower mean position first."""
-    n_leaves = len(position)
-    sums = np.concatenate([position, np.zeros(len(tree))])
-    sizes = np.ones(n_leaves + len(tree))
-    for step, (a, b) in enumerate(tree[:, :2].astype(int)):
-        sums[n_leaves + step] = sums[a] + sums[b]
-        sizes[n_leaves + step] = sizes[a] + sizes[b]
-    means = sums / sizes
-    order, stack = [], [n_leaves + len(tree) - 1]
-    while stack:
-        node = stack.pop()
-        if node < n_leaves:
-            order.append(node)
-            continue
-        a, b = tree[node - n_leaves, :2].astype(int)
-        # The one on top of the stack comes first.
-        stack += [b, a] if means[a] <= means[b] else [a, b]
-    return np.array(order)
+def _leaves(tree: Array, points: Array) -> Labels:
+    """The leaves of a tree, ends that are near each other joined at every node."""
+    branches = [[leaf] for leaf in range(len(points))]
+    for a, b in tree[:, :2].astype(int):
+        one, other = branches[a], branches[b]
+        # Which end of each touches: the last of one and the first of the other, or otherwise.
+        ends = points[[one[-1], one[0]]][:, None] - points[[other[0], other[-1]]]
+        turn_one, turn_other = divmod(int(np.argmin(np.linalg.norm(ends, axis=2))), 2)
+        one = one[::-1] if turn_one else one
+        branches.append(one + (other[::-1] if turn_other else other))
+        branches[a] = branches[b] = []
+    order = np.array(branches[-1])
+    middle = len(order) // 2
+    grows = points[order[:middle], 0].mean() <= points[order[-middle:], 0].mean()
+    return order if grows else order[::-1]
 
 
 def nested_linkage(labels: list[Labels], heights: list[float]) -> Array:

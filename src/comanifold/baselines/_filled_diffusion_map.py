@@ -97,7 +97,7 @@ class FilledDiffusionMap(
         y : ignored
         """
         X = self._read(X, reset=True)
-        self.imputer_ = _choose(self.imputer, X.shape[1])
+        self.imputer_ = choose_imputer(self.imputer, X.shape[1])
         self.filled_ = _complete(self.imputer_.fit_transform(X), X.shape)
         self.diffusion_map_ = DiffusionMap(
             self.n_components,
@@ -127,7 +127,7 @@ class FilledDiffusionMap(
         return self.diffusion_map_.transform(_complete(self.imputer_.transform(X), X.shape))
 
 
-def _choose(imputer: Any, n_columns: int) -> Any:
+def choose_imputer(imputer: Any, n_columns: int) -> Any:
     if isinstance(imputer, str):
         if imputer == "mean":
             return SimpleImputer(keep_empty_features=True)

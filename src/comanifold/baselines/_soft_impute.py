@@ -106,8 +106,13 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
         centred = X - self._means
         automatic = isinstance(self.penalty, str)
         with single_threaded_blas():
-            self.penalty_ = _find_penalty(centred, max_rank) if automatic else float(self.penalty)
-            parts, self.n_iter_ = _shrink(centred, self.penalty_, max_rank, max_iter, tol)
+            self.penalty_, start = (
+                _find_penalty(centred, max_rank) if automatic else (float(self.penalty), None)
+            )
+            Z, filled, self.n_iter_ = _shrink(
+                centred, self.penalty_, max_rank, max_iter, tol, start
+            )
+            _, values, Vt = np.linalg.svd(filled, full_matrices=False)
         if self.n_iter_ == max_iter:
             warnings.warn(
                 f"SoftImpute stopped after {max_iter} iterations, before reaching tol={tol:g}. "
@@ -115,10 +120,10 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        U, values, Vt = parts
-        self.rank_ = len(values)
-        self._factor = Vt.T * np.sqrt(values)
-        self.filled_ = np.where(np.isnan(X), self._means + (U * values) @ Vt, X)
+        values = np.maximum(values[:max_rank] - self.penalty_, 0.0)
+        self.rank_ = int(np.count_nonzero(values))
+        self._factor = Vt[: self.rank_].T * np.sqrt(values[: self.rank_])
+        self.filled_ = np.where(np.isnan(X), self._means + Z, X)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
@@ -163,46 +168,60 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
 def _shrink(
     X: Array, penalty: float, max_rank: int, max_iter: int, tol: float, start: Array | None = None
-) -> tuple[tuple[Array, Array, Array], int]:
-    """The singular vectors and values of the solution, and the number of iterations."""
+) -> tuple[Array, Array, int]:
+    """The solution, the filled-in matrix that it was shrunk from, and the iterations it took."""
     missing = np.isnan(X)
     Z = np.zeros_like(X) if start is None else start
     ahead, momentum = Z, 1.0
     for n_iter in range(1, max_iter + 1):
-        U, values, Vt = np.linalg.svd(np.where(missing, ahead, X), full_matrices=False)
-        values = np.maximum(values[:max_rank] - penalty, 0.0)
-        rank = int(np.count_nonzero(values))
-        U, values, Vt = U[:, :rank], values[:rank], Vt[:rank]
-        before, Z = Z, (U * values) @ Vt
+        filled = np.where(missing, ahead, X)
+        before, Z = Z, _shrunk(filled, penalty, max_rank)
         change = Z - before
         if np.linalg.norm(change) <= tol * np.linalg.norm(Z):
-            return (U, values, Vt), n_iter
+            return Z, filled, n_iter
         # Momentum that points uphill is given up.
         if np.vdot(ahead - Z, change) > 0.0:
             momentum = 1.0
         faster = 0.5 + np.sqrt(0.25 + momentum**2)
         ahead, momentum = Z + (momentum - 1.0) / faster * change, faster
-    return (U, values, Vt), max_iter
+    return Z, filled, max_iter
 
 
-def _find_penalty(X: Array, max_rank: int) -> float:
+def _shrunk(A: Array, penalty: float, max_rank: int) -> Array:
+    """A with its singular values lowered by the penalty.
+
+    By the eigenvectors of the smaller Gram matrix, four times faster than singular vectors.
+    """
+    if A.shape[0] > A.shape[1]:
+        return _shrunk(A.T, penalty, max_rank).T
+    squares, U = np.linalg.eigh(A @ A.T)
+    values = np.sqrt(np.maximum(squares, 0.0))
+    lowered = np.maximum(values - penalty, 0.0)
+    lowered[:-max_rank] = 0.0
+    kept = lowered > 0.0
+    U = U[:, kept]
+    return (U * (lowered[kept] / values[kept])) @ (U.T @ A)
+
+
+def _find_penalty(X: Array, max_rank: int) -> tuple[float, Array | None]:
+    """The penalty that predicts hidden entries best, and what it gives without them."""
     hidden = Hidden(X if np.isnan(X).any() else _with_a_gap(X))
     # It is the left-over matrix that is completed: its largest penalty begins the path.
     largest = float(np.linalg.norm(np.nan_to_num(hidden.rest), 2))
     if not hidden.values.size or largest == 0.0:
-        return 0.1 * largest
-    best, least, worse, Z = largest, float(np.sum(hidden.values**2)), 0, None
+        return 0.1 * largest, None
+    best, found, least = largest, None, float(np.sum(hidden.values**2))
+    worse, Z = 0, None
     for step in range(1, _N_PENALTIES + 1):
         penalty = largest * _FALL**step
-        (U, values, Vt), _ = _shrink(hidden.rest, penalty, max_rank, 200, _STEADY, Z)
-        Z = (U * values) @ Vt
+        Z, _, _ = _shrink(hidden.rest, penalty, max_rank, 200, _STEADY, Z)
         error = float(np.sum((Z[hidden.rows, hidden.columns] - hidden.values) ** 2))
         worse += 1
         if error < least:
-            best, least, worse = penalty, error, 0
+            best, found, least, worse = penalty, Z, error, 0
         if worse == _PATIENCE:
             break
-    return best
+    return best, found
 
 
 def _with_a_gap(X: Array) -> Array:

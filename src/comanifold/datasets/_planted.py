@@ -23,8 +23,9 @@ _RADIUS, _HEIGHT = 3.0, 5.0
 _LENGTH, _WIDTH, _BEND = 1.5, 1.3, 0.8
 
 # Two clouds on either side of the sheet and one at its end: directions enough to tell where on
-# it a point is.
+# it a point is. Much wider, and how far away a point is would outweigh the cloud it is in.
 _CLOUDS = ((-0.5, -6.0, 0.0), (-0.5, 6.0, 0.5), (-6.0, 0.0, -0.5))
+_SPREAD = 0.4
 
 
 def make_linkage(
@@ -106,7 +107,7 @@ def make_linkage2(
     rng = check_random_state(random_state)
     labels = rng.randint(3, size=n_rows)
     centers = np.array(_CLOUDS)
-    clouds = centers[labels] + 0.7 * rng.normal(size=(n_rows, 3))
+    clouds = centers[labels] + _SPREAD * rng.normal(size=(n_rows, 3))
     return _linkage(rng, clouds, n_columns, function, noise, row_labels=labels)
 
 

@@ -1,0 +1,94 @@
+"""`comanifold reproduce`: the experiments of the paper."""
+
+import os
+from pathlib import Path
+
+import click
+
+_NAMES = ("workflow", "embeddings", "clustering", "appendix", "geometry", "filling")
+
+
+@click.command(epilog="Example: comanifold reproduce all --out results --jobs 4")
+@click.argument("what", nargs=-1, type=click.Choice(("all", *_NAMES)))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder for tables and figures. What is there already is not made again.",
+)
+@click.option(
+    "--realizations",
+    type=click.IntRange(min=1),
+    help="Masks for each share of missing entries: 30, or 3 with --quick.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    help="Pieces of work done side by side; by default as many as there are processors.",
+)
+@click.option(
+    "--only",
+    type=click.Choice(_NAMES),
+    multiple=True,
+    help="Of what was asked for, only this. May be given again.",
+)
+@click.option("--quick", is_flag=True, help="A few minutes: 3 masks, 10, 50 and 90% missing.")
+def reproduce(
+    what: tuple[str, ...],
+    out: Path,
+    realizations: int | None,
+    jobs: int,
+    only: tuple[str, ...],
+    quick: bool,
+) -> None:
+    """Run the experiments of the paper and draw its figures.
+
+    WHAT is "all" (the default) or some of: workflow (Figure 1), embeddings (Figure 2),
+    clustering (Figure 3), appendix, geometry (Figure 2 in numbers), filling (error of the
+    filled-in entries).
+
+    A run that was stopped goes on where it was when the same command is given again.
+    """
+    asked = set(_NAMES) if not what or "all" in what else set(what)
+    names = [name for name in _NAMES if name in asked and (not only or name in only)]
+    if not names:
+        raise click.UsageError(f"--only {' '.join(only)} leaves nothing of {' '.join(what)}")
+    try:
+        from .. import experiments
+    except ImportError as error:
+        raise click.ClickException(
+            f"this needs {error.name}: pip install 'comanifold[experiments]'"
+        ) from error
+    from ._progress import progress_bar
+
+    plan = experiments.QUICK if quick else experiments.Plan()
+    if realizations:
+        plan = plan.with_realizations(realizations)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with progress_bar() as bar:
+            outcome = experiments.reproduce(
+                names,
+                out,
+                plan=plan,
+                n_jobs=jobs,
+                report=lambda at: bar.update(at.n_done, at.n_units, at.last or "going on"),
+            )
+    except KeyboardInterrupt:
+        click.echo(
+            f"Stopped. What is done is kept in {out / 'data'}: the same command goes on.",
+            err=True,
+        )
+        raise
+    except (OSError, RuntimeError, ValueError, ImportError) as error:
+        raise click.ClickException(str(error)) from error
+    for file in [*outcome.tables, *outcome.figures, *filter(None, [outcome.claims])]:
+        click.echo(file)
+    if outcome.failures:
+        lines = [f"  {f.unit.table} {f.unit.name}: {f.reason}" for f in outcome.failures]
+        raise click.ClickException(
+            f"{len(lines)} pieces of work failed; the same command tries them again:\n"
+            + "\n".join(lines[:10])
+        )

@@ -1,0 +1,268 @@
+"""The figures of the paper, and their companions, drawn from tables alone."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ._methods import METHODS, OURS, PAPER
+from ._style import GROUPS, MODES, colours, group_legend, new_figure, scatter, select, show_matrix
+
+Tables = dict[str, pd.DataFrame]
+Figures = dict[str, Figure]
+
+# The three methods that the paper compares, and ours with its own settings.
+_COMPARED = ("nlpca", "dm-mean", PAPER, OURS)
+
+# The two subjects that Figure 1 follows: one normal, one with colon metastases.
+_PAIR_COLOURS = ("#D55E00", "#CC79A7")
+
+
+def draw_workflow(tables: Tables) -> Figures:
+    """Figure 1: matrices at three scales, the metric, and both embeddings."""
+    matrices = select(tables["matrices"], data_set="lung500")
+    subjects, metric = tables["affinities"], tables["metric"]
+    genes = select(tables["embedding"], data_set="lung500", mode="row", method=PAPER)
+    names = [name for name in matrices["matrix"].unique() if name.startswith("(")]
+    figure = new_figure(11, 6.4)
+    top, bottom = figure.subfigures(2, 1, height_ratios=[1.0, 1.0])
+    top.suptitle("1. smooth estimates at many scales (three of them; (l, k) are the exponents)")
+    axes = top.subplots(1, len(names))
+    limits = _limits(select(matrices, matrix="given"))
+    marked = np.flatnonzero(subjects["in_pair"])
+    for ax, name in zip(axes, names, strict=True):
+        part = select(matrices, matrix=name)
+        image = show_matrix(ax, _values(part), limits, f"{name}: {_clusters(part)}")
+        for column, colour in zip(marked, _PAIR_COLOURS, strict=True):
+            ax.axvline(column, color=colour, lw=1.6)
+        ax.set(xlabel="subjects")
+    axes[0].set_ylabel("genes")
+    top.colorbar(image, ax=axes, label="expression", shrink=0.9)
+
+    middle, right = bottom.subfigures(1, 2, width_ratios=[1.0, 1.1])
+    middle.suptitle("2. a metric over all scales")
+    left_ax, right_ax = middle.subplots(1, 2)
+    parts = metric.assign(part=metric["weight"] * metric["distance"])
+    surface = parts.pivot(index="l", columns="k", values="part")
+    share = surface / surface.to_numpy().sum()
+    shown = left_ax.imshow(share, origin="lower", aspect="auto", cmap="cividis")
+    left_ax.set(
+        title="distance of the two marked\nsubjects: share of each scale",
+        xlabel="k (column cost $2^k$)",
+        ylabel="l (row cost $2^l$)",
+    )
+    left_ax.set_xticks(range(0, len(surface.columns), 3), surface.columns[::3])
+    left_ax.set_yticks(range(len(surface.index)), surface.index)
+    middle.colorbar(shown, ax=left_ax, orientation="horizontal")
+    affinity = subjects[subjects["column"]].to_numpy()
+    shown = right_ax.imshow(affinity, cmap="cividis", vmin=0.0, vmax=1.0, aspect="auto")
+    right_ax.set(title="affinities of\nall subjects", xticks=[], yticks=[], xlabel="subjects")
+    middle.colorbar(shown, ax=right_ax, orientation="horizontal")
+
+    right.suptitle("3. embeddings of both modes")
+    left_ax, right_ax = right.subplots(1, 2)
+    scatter(left_ax, genes)
+    left_ax.set(title="genes")
+    scatter(right_ax, subjects, size=18)
+    pair = subjects[subjects["in_pair"]]
+    right_ax.scatter(
+        pair["first"], pair["second"], s=70, facecolors="none", edgecolors=_PAIR_COLOURS, lw=1.6
+    )
+    labels = [group for group in GROUPS if group in set(subjects["label"])]
+    group_legend(right_ax, labels, loc="best")
+    right_ax.set(title="subjects")
+    return {"figure-1-workflow": figure}
+
+
+def draw_embeddings(tables: Tables) -> Figures:
+    """Figure 2: embeddings of both modes; of the methods in the paper, and of all."""
+    table = tables["embedding"]
+    return {
+        "figure-2-embeddings": _embedding_grid(table, _COMPARED),
+        "figure-2-embeddings-all-methods": _embedding_grid(table, tuple(METHODS)),
+    }
+
+
+def _embedding_grid(table: pd.DataFrame, methods: tuple[str, ...]) -> Figure:
+    figure = new_figure(11.5, 1.9 * len(methods) + 0.4)
+    axes = figure.subplots(len(methods), len(MODES), squeeze=False)
+    for ax, title in zip(axes[0], MODES.values(), strict=True):
+        ax.set_title(title)
+    for line, method in zip(axes, methods, strict=True):
+        line[0].set_ylabel(METHODS[method].label.replace(", ", ",\n").replace(" as ", "\nas "))
+        for ax, (data_set, mode) in zip(line, MODES, strict=True):
+            part = select(table, data_set=data_set, mode=mode, method=method)
+            scatter(ax, part, size=12 if len(part) < 100 else 6)
+    return figure
+
+
+def draw_clustering(tables: Tables) -> Figures:
+    """Figure 3: adjusted Rand index against the part that is missing."""
+    table = tables["clustering"]
+    figures = {}
+    for n_components, part in table.groupby("n_components"):
+        name = "figure-3-ari" + ("" if n_components == 2 else f"-{n_components}-coordinates")
+        figures[name] = _index_figure(part)
+    return figures
+
+
+def _index_figure(table: pd.DataFrame) -> Figure:
+    figure = new_figure(11, 5)
+    axes = figure.subplots(1, 2, sharey=True)
+    titles = {"lung500": "lung500: four diagnoses", "linkage2": "linkage2: three clouds"}
+    for ax, (data_set, title) in zip(axes, titles.items(), strict=True):
+        part = select(table, data_set=data_set)
+        for name in METHODS:
+            scores = select(part, method=name).groupby("fraction")["ari"]
+            _line(ax, scores, name, is_main=name in _COMPARED)
+        ax.set(title=title, xlabel="missing entries (%)")
+        ax.grid(axis="y", lw=0.3)
+    count = table["realization"].nunique()
+    axes[0].set_ylabel(f"adjusted Rand index: mean and\nstandard deviation of {count} masks")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def _line(ax: Axes, scores: pd.core.groupby.SeriesGroupBy, name: str, *, is_main: bool) -> None:
+    method = METHODS[name]
+    mean, spread = scores.mean(), scores.std(ddof=0)
+    x = 100 * mean.index.to_numpy()
+    ax.plot(
+        x,
+        mean,
+        color=method.colour,
+        marker=method.marker,
+        ms=4,
+        lw=2.0 if is_main else 1.0,
+        ls="-" if is_main else "--",
+        label=method.label,
+    )
+    if is_main:
+        ax.fill_between(x, mean - spread, mean + spread, color=method.colour, alpha=0.15, lw=0)
+
+
+def draw_appendix(tables: Tables) -> Figures:
+    """The points in space, the matrix before and after, and filled in at three scales."""
+    figures = {}
+    for data_set in ("linkage", "linkage2"):
+        points = select(tables["points"], data_set=data_set)
+        matrices = select(tables["matrices"], data_set=data_set)
+        figures[f"appendix-{data_set}-points"] = _points_figure(points, data_set)
+        figures[f"appendix-{data_set}-data"] = _matrices_figure(
+            matrices,
+            {"complete": "complete, ordered", "given": "as given: permuted, 50% removed"},
+        )
+        scales = [name for name in matrices["matrix"].unique() if name.startswith("(")]
+        titles = {
+            name: f"(l, k) = {name}: {_clusters(select(matrices, matrix=name))}" for name in scales
+        }
+        figures[f"appendix-{data_set}-filled"] = _matrices_figure(matrices, titles)
+    return figures
+
+
+def _points_figure(points: pd.DataFrame, data_set: str) -> Figure:
+    figure = new_figure(5.5, 4.8)
+    ax = figure.add_subplot(projection="3d")
+    for mode, marker in (("row", "o"), ("column", "s")):
+        part = select(points, mode=mode)
+        ax.scatter(
+            part["x"], part["y"], part["z"], c=colours(part), s=10, marker=marker, depthshade=False
+        )
+    ax.set_box_aspect(np.ptp(points[["x", "y", "z"]].to_numpy(), axis=0))
+    rows = "helix" if data_set == "linkage" else "three clouds"
+    ax.set(title=f"{data_set}: rows are the {rows} (circles),\ncolumns the surface (squares)")
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        axis.set_major_locator(_whole_numbers())
+    return figure
+
+
+def _whole_numbers():
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(4, integer=True)
+
+
+def _matrices_figure(matrices: pd.DataFrame, titles: dict[str, str]) -> Figure:
+    figure = new_figure(4.0 * len(titles) + 0.6, 3.2)
+    axes = figure.subplots(1, len(titles))
+    limits = _limits(select(matrices, matrix="complete"))
+    for ax, (name, title) in zip(axes, titles.items(), strict=True):
+        image = show_matrix(ax, _values(select(matrices, matrix=name)), limits, title)
+        ax.set(xlabel="columns")
+    axes[0].set_ylabel("rows")
+    figure.colorbar(
+        image, ax=axes, label="distance (white: missing)" if "given" in titles else "distance"
+    )
+    return figure
+
+
+def _values(matrix: pd.DataFrame) -> np.ndarray:
+    values = matrix.filter(regex=r"^c\d+$").to_numpy()
+    return values[:, ~np.isnan(values).all(axis=0)]  # tables of wider matrices add columns
+
+
+def _limits(matrix: pd.DataFrame) -> tuple[float, float]:
+    low, high = np.nanquantile(_values(matrix), [0.01, 0.99])
+    return float(low), float(high)
+
+
+def _clusters(matrix: pd.DataFrame) -> str:
+    first = matrix.iloc[0]
+    return f"{first['n_row_clusters']:.0f} × {first['n_column_clusters']:.0f} clusters"
+
+
+def draw_geometry(tables: Tables) -> Figures:
+    """How well embeddings show the points in space, as figures."""
+    table = tables["geometry"]
+    panels = list(table.groupby(["data_set", "mode", "metric"], sort=True).groups)
+    figure = new_figure(11.5, 7.5)
+    axes = figure.subplots(-(-len(panels) // 4), 4, sharey=True).ravel()
+    order = list(reversed(METHODS))
+    for ax, (data_set, mode, metric) in zip(axes, panels, strict=False):
+        part = select(table, data_set=data_set, mode=mode, metric=metric)
+        for height, name in enumerate(order):
+            scores = select(part, method=name)["value"]
+            ax.plot(scores, np.full(len(scores), height), ".", color="#BBBBBB", ms=4)
+            ax.plot(scores.mean(), height, METHODS[name].marker, color=METHODS[name].colour, ms=6)
+        ax.set(title=f"{MODES[data_set, mode]}\n{metric}")
+        ax.set_yticks(range(len(order)), [METHODS[name].label for name in order])
+        ax.grid(axis="x", lw=0.3)
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
+    return {"figure-2-in-numbers": figure}
+
+
+def draw_filling(tables: Tables) -> Figures:
+    """Error of the filled-in entries against the part that is missing."""
+    table = tables["filling"]
+    figure = new_figure(11, 4.2)
+    axes = figure.subplots(1, 3)
+    for ax, (data_set, part) in zip(axes, table.groupby("data_set"), strict=False):
+        for name, (label, like) in FILLERS.items():
+            scores = select(part, method=name).groupby("fraction")["error"].mean()
+            style = METHODS[like]
+            ax.plot(
+                100 * scores.index,
+                scores,
+                color=style.colour,
+                marker=style.marker,
+                ms=4,
+                label=label,
+            )
+        ax.set(title=data_set, xlabel="missing entries (%)", yscale="log")
+        ax.grid(axis="y", which="both", lw=0.3)
+    axes[0].set_ylabel("root mean square error\n(standard deviations)")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return {"filling-error": figure}
+
+
+# What fills in, and the method whose colour it has.
+FILLERS = {
+    OURS: ("comanifold", OURS),
+    PAPER: ("comanifold as in the paper", PAPER),
+    "mean": ("mean of the column", "dm-mean"),
+    "knn-rows": ("KNN, near rows", "dm-knn"),
+    "knn-columns": ("KNN, near columns", "isomap"),
+    "soft": ("SoftImpute", "dm-soft"),
+    "iterative": ("iterative regressions", "dm-masked"),
+}

@@ -1,0 +1,174 @@
+"""From nothing to tables, figures and the table of claims, in one call."""
+
+import json
+import platform
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+
+from .._files import sole_use, whole_file
+from ._cases import complete
+from ._claims import CHECKS, Claim, as_markdown
+from ._experiments import EXPERIMENTS, Plan
+from ._figures import Tables
+from ._runner import Failure, Unit, collect, run_units
+from ._style import SETTINGS
+
+_SHOWN_VERSIONS = (
+    "comanifold",
+    "joblib",
+    "matplotlib",
+    "numba",
+    "numpy",
+    "pandas",
+    "scikit-learn",
+    "scipy",
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: pieces done of all, and the one that has just been finished."""
+
+    n_done: int
+    n_units: int
+    last: str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run has left behind."""
+
+    figures: list[Path]
+    tables: list[Path]
+    claims: Path | None
+    failures: list[Failure]
+
+
+def reproduce(
+    names: Iterable[str],
+    out: Path,
+    *,
+    plan: Plan | None = None,
+    n_jobs: int = 1,
+    report: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Run experiments of the paper and draw their figures.
+
+    What an earlier run has left in `out` is used, not made again, so that a run that was stopped
+    goes on where it was.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of `EXPERIMENTS`.
+    out : path
+        A folder for the results: ``data/`` with a table for each piece of work, ``tables/`` and
+        ``figures/`` made from them, ``claims.md``, and ``run.json`` with plan and versions.
+    plan : Plan, optional
+        How much to do; by default all of it.
+    n_jobs : int, default=1
+        Pieces of work done side by side.
+    report : callable, optional
+        Told of the progress.
+    """
+    plan = plan or Plan()
+    experiments = {name: EXPERIMENTS[name] for name in names}
+    units = {name: experiment.units(plan) for name, experiment in experiments.items()}
+    everything = list(dict.fromkeys(unit for several in units.values() for unit in several))
+    for data_set in dict.fromkeys(unit.arguments[0] for unit in everything):
+        complete(data_set)  # what cannot be had is better said now than after an hour
+    folder = out / "data"
+    started = time.time()
+    n_before = sum(unit.is_done(folder) for unit in everything)
+    with sole_use(folder):
+        failures = _run(everything, folder, n_jobs, report)
+    _log(out, plan, list(experiments), len(everything) - n_before - len(failures), started)
+
+    tables, table_files = _write_tables(everything, folder, out / "tables")
+    failed = {failure.unit for failure in failures}
+    whole = [name for name in experiments if not failed.intersection(units[name])]
+    figures = []
+    with mpl.rc_context(SETTINGS):
+        for name in whole:
+            for stem, figure in experiments[name].draw(tables).items():
+                for kind in ("png", "pdf"):
+                    file = out / "figures" / f"{stem}.{kind}"
+                    with whole_file(file) as part:
+                        figure.savefig(part, format=kind)
+                    figures.append(file)
+    return Outcome(figures, table_files, _write_claims(plan, folder, out), failures)
+
+
+def _run(
+    units: Sequence[Unit],
+    folder: Path,
+    n_jobs: int,
+    report: Callable[[Progress], None] | None,
+) -> list[Failure]:
+    n_done = sum(unit.is_done(folder) for unit in units)
+    failures = []
+    if report:
+        report(Progress(n_done, len(units)))
+    for unit, failure in run_units(units, folder, n_jobs):
+        n_done += 1
+        if failure:
+            failures.append(failure)
+        if report:
+            report(Progress(n_done, len(units), f"{unit.table} {unit.name}"))
+    return failures
+
+
+def _write_tables(units: Sequence[Unit], folder: Path, out: Path) -> tuple[Tables, list[Path]]:
+    tables, files = {}, []
+    for table in dict.fromkeys(unit.table for unit in units):
+        of_table = [unit for unit in units if unit.table == table and unit.is_done(folder)]
+        if of_table:
+            tables[table] = collect(of_table, folder)
+            files.append(out / f"{table}.csv")
+            with whole_file(files[-1]) as part:
+                tables[table].to_csv(part, index=False)
+    return tables, files
+
+
+def _write_claims(plan: Plan, folder: Path, out: Path) -> Path | None:
+    """Check what the paper says with all experiments that are complete, asked for now or not."""
+    claims: list[Claim] = []
+    for name, (table, check) in CHECKS.items():
+        units = EXPERIMENTS[name].units(plan)
+        if all(unit.is_done(folder) for unit in units):
+            of_table = [unit for unit in units if unit.table == table]
+            claims.extend(check(collect(of_table, folder)))
+    if not claims:
+        return None
+    table = pd.DataFrame([asdict(claim) for claim in claims])
+    with whole_file(out / "claims.csv") as part:
+        table.to_csv(part, index=False)
+    file = out / "claims.md"
+    with whole_file(file) as part:
+        part.write_text(as_markdown(claims), encoding="utf-8")
+    return file
+
+
+def _log(out: Path, plan: Plan, names: list[str], n_made: int, started: float) -> None:
+    """One line for each sitting: what was asked for, with what, how much was made, how long."""
+    file = out / "run.json"
+    sittings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    sittings.append(
+        {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+            "seconds": round(time.time() - started, 1),
+            "experiments": names,
+            "plan": asdict(plan),
+            "units_made": n_made,
+            "python": platform.python_version(),
+            "versions": {name: version(name) for name in _SHOWN_VERSIONS},
+        }
+    )
+    with whole_file(file) as part:
+        part.write_text(json.dumps(sittings, indent=1), encoding="utf-8")

@@ -1,0 +1,67 @@
+"""Files that are whole or not there, and directories for one process at a time."""
+
+import subprocess
+import sys
+
+import pytest
+
+from comanifold._files import sole_use, whole_file
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from comanifold._files import sole_use
+with sole_use(Path(sys.argv[1])):
+    print("mine", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_file_that_could_not_be_written_leaves_the_old_one(tmp_path):
+    file = tmp_path / "a" / "t.csv"
+    with whole_file(file) as part:
+        part.write_text("old")
+
+    def fail():
+        with whole_file(file) as part:
+            part.write_text("ne")
+            raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        fail()
+    assert file.read_text() == "old"
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_the_file_is_not_there_before_it_is_complete(tmp_path):
+    file = tmp_path / "t.npz"
+    with whole_file(file) as part:
+        part.write_text("new")
+        assert part.suffix == ".npz"
+        assert not file.exists()
+    assert file.read_text() == "new"
+
+
+def test_a_second_process_is_refused_until_the_first_is_dead(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE, text=True
+    ) as first:
+        assert first.stdout.readline() == "mine\n"
+        (tmp_path / ".part-x").touch()
+        with pytest.raises(RuntimeError, match="in use by another run"), sole_use(tmp_path):
+            pass
+        assert (tmp_path / ".part-x").exists()
+        first.kill()
+    with sole_use(tmp_path):
+        assert not (tmp_path / ".part-x").exists()
+
+
+def test_the_same_process_is_refused_too(tmp_path):
+    with (
+        sole_use(tmp_path),
+        pytest.raises(RuntimeError, match="in use"),
+        sole_use(tmp_path),
+    ):
+        pass
+    with sole_use(tmp_path):
+        pass
