@@ -3,7 +3,7 @@
 Ours against what one would do instead: fill in (by the mean, by nearest neighbours, by a matrix
 of low rank), or measure distances on what two rows share, then embed by a diffusion map; or
 Isomap on scikit-learn's nan_euclidean distances. The same masks for every method, the same
-diffusion map (local scaling, 7th neighbour) and the same k-means for all but Isomap, which embeds
+diffusion map (local scaling) and the same k-means for all but Isomap, which embeds
 by itself. "comanifold, Isomap" is Isomap on our distances.
 
 All embeddings have two coordinates, our default. Groups are scored by the adjusted Rand index of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -212,3 +212,23 @@ def test_clone_pickle_and_names():
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.transform(points(1)), model.transform(points(1)))
     assert list(model.get_feature_names_out()) == ["diffusionmap0", "diffusionmap1"]
+
+
+@pytest.mark.parametrize(
+    ("n_points", "neighbor"), [(30, 7), (63, 7), (64, 8), (225, 15), (600, 20)]
+)
+def test_the_local_bandwidth_widens_with_the_number_of_points(n_points, neighbor):
+    X = np.random.default_rng(0).normal(size=(n_points, 3))
+    sigma = np.sort(masked_distances(X), axis=1)[:, neighbor]
+    np.testing.assert_allclose(DiffusionMap().fit(X).bandwidth_, sigma)
+
+
+def test_a_few_points_that_are_alike_do_not_fall_out_of_the_walk():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1, 2], 60)
+    X = 6 * np.eye(3)[groups] + rng.normal(size=(180, 3))
+    X[:9] = X[0] + 1e-3 * rng.normal(size=(9, 3))  # as if filled in alike
+    embedding = DiffusionMap(2).fit_transform(X)
+    centres = np.array([embedding[groups == g].mean(axis=0) for g in range(3)])
+    spread = max(embedding[groups == g].std(axis=0).max() for g in range(3))
+    assert pdist(centres).min() > 5 * spread

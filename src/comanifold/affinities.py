@@ -3,6 +3,7 @@
 All of it for dense distances and for sparse ones, which have no affinity where they have no entry.
 """
 
+import math
 import numbers
 from typing import Any
 
@@ -12,8 +13,10 @@ from scipy import sparse
 
 Array = NDArray[np.float64]
 
-# The neighbour whose distance is the bandwidth at a point, unless another is named.
-_LOCAL_NEIGHBOR = 7
+# The neighbour whose distance is the bandwidth at a point, unless another is named: the square
+# root of the number of points, within these bounds. Nearer ones let groups of a few points that
+# are much alike, such as rows that were filled in alike, fall out of the walk.
+_NEAREST_LOCAL, _FARTHEST_LOCAL = 7, 20
 
 
 def refuse_asymmetric(distances: Any) -> None:
@@ -29,7 +32,7 @@ def refuse_asymmetric(distances: Any) -> None:
 def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
     """sigma, or one for each row of distances."""
     check_bandwidth(bandwidth)
-    q = _local_neighbor(bandwidth)
+    q = _local_neighbor(bandwidth, distances.shape[1])
     if q is not None:
         return _distances_to_neighbor(distances, q)
     if isinstance(bandwidth, str):
@@ -43,7 +46,7 @@ def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
 
 def check_bandwidth(bandwidth: Any) -> None:
     """Refuse what is no bandwidth."""
-    if _local_neighbor(bandwidth) is not None:
+    if _local_neighbor(bandwidth, n_points=1) is not None:
         return
     if isinstance(bandwidth, str) and bandwidth == "median":
         return
@@ -55,9 +58,9 @@ def check_bandwidth(bandwidth: Any) -> None:
         )
 
 
-def _local_neighbor(bandwidth: Any) -> int | None:
+def _local_neighbor(bandwidth: Any, n_points: int) -> int | None:
     if isinstance(bandwidth, str) and bandwidth == "local":
-        return _LOCAL_NEIGHBOR
+        return min(max(math.isqrt(n_points), _NEAREST_LOCAL), _FARTHEST_LOCAL)
     is_pair = isinstance(bandwidth, (tuple, list)) and len(bandwidth) == 2
     if is_pair and bandwidth[0] == "local":
         q = bandwidth[1]

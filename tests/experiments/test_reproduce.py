@@ -96,6 +96,16 @@ def test_every_claim_is_decided_with_numbers(run):
     assert (run[0] / "claims.md").read_text().count("\n") == len(claims) + 2
 
 
+def test_the_summary_has_the_means_of_the_table(run):
+    table = pd.read_csv(run[0] / "tables" / "clustering.csv")
+    of_ours = table[(table["method"] == "comanifold") & (table["n_components"] == 2)]
+    scores = of_ours[of_ours["data_set"] == "lung500"].groupby("fraction")["ari"]
+    cells = [f"{scores.mean()[f]:.2f} ± {scores.std(ddof=0)[f]:.2f}" for f in (0.2, 0.4)]
+    summary = (run[0] / "summary.md").read_text(encoding="utf-8")
+    assert f"| comanifold | {cells[0]} | {cells[1]} |" in summary
+    assert summary.count("### ") == 4 + 3 + 3
+
+
 def test_a_second_run_makes_nothing_again(run):
     out, first, _ = run
     stamps = {file: file.stat().st_mtime_ns for file in (out / "data").rglob("*.csv")}
@@ -112,7 +122,7 @@ def test_more_masks_are_added_to_those_there_are(run, tmp_path):
     before = set((out / "data" / "clustering").iterdir())
     heard = []
     reproduce(["clustering"], out, plan=PLAN.with_realizations(3), report=heard.append)
-    assert len(set((out / "data" / "clustering").iterdir()) - before) == 2 * 2
+    assert len(set((out / "data" / "clustering").iterdir()) - before) == 2 * 2 * len(METHODS)
     assert heard[0].n_done == len(before)
 
 

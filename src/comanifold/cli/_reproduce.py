@@ -84,7 +84,7 @@ def reproduce(
         raise
     except (OSError, RuntimeError, ValueError, ImportError) as error:
         raise click.ClickException(str(error)) from error
-    for file in [*outcome.tables, *outcome.figures, *filter(None, [outcome.claims])]:
+    for file in [*outcome.tables, *outcome.figures, *outcome.texts]:
         click.echo(file)
     if outcome.failures:
         lines = [f"  {f.unit.table} {f.unit.name}: {f.reason}" for f in outcome.failures]

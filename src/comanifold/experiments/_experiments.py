@@ -18,6 +18,7 @@ from ._figures import (
 from ._methods import METHODS, PAPER
 from ._runner import Unit
 
+_IN_SPACE = ("linkage", "linkage2")  # made from points in space
 _HALF = 50  # percent missing, where the paper has no more to say
 
 
@@ -34,7 +35,7 @@ class Plan:
     @property
     def fewer(self) -> range:
         """Masks for what takes long or varies little."""
-        return range(max(1, self.realizations // 3))
+        return range(max(1, self.realizations // 6))
 
 
 # A look at everything in a few minutes.
@@ -60,7 +61,7 @@ def _workflow(_plan: Plan) -> Sequence[Unit]:
 
 
 def _embeddings(_plan: Plan) -> Sequence[Unit]:
-    return [
+    return _points() + [
         Unit("embedding", work.embedding, (data_set, _HALF, method))
         for data_set in DATA_SETS
         for method in METHODS
@@ -69,33 +70,38 @@ def _embeddings(_plan: Plan) -> Sequence[Unit]:
 
 def _clustering(plan: Plan) -> Sequence[Unit]:
     return [
-        Unit("clustering", work.clustering, (data_set, percent, realization))
+        Unit("clustering", work.clustering, (data_set, percent, realization, method))
         for realization in range(plan.realizations)
         for data_set in GROUPED
         for percent in plan.percents
+        for method in METHODS
     ]
 
 
 def _appendix(_plan: Plan) -> Sequence[Unit]:
-    sets = ("linkage", "linkage2")
-    points = [Unit("points", work.points, (data_set,)) for data_set in sets]
-    return points + [Unit("matrices", work.matrices, (data_set, _HALF)) for data_set in sets]
+    return _points() + [Unit("matrices", work.matrices, (name, _HALF)) for name in _IN_SPACE]
+
+
+def _points() -> list[Unit]:
+    return [Unit("points", work.points, (data_set,)) for data_set in _IN_SPACE]
 
 
 def _geometry(plan: Plan) -> Sequence[Unit]:
     return [
-        Unit("geometry", work.geometry, (data_set, _HALF, realization))
+        Unit("geometry", work.geometry, (data_set, _HALF, realization, method))
         for realization in plan.fewer
         for data_set in DATA_SETS
+        for method in METHODS
     ]
 
 
 def _filling(plan: Plan) -> Sequence[Unit]:
     return [
-        Unit("filling", work.filling, (data_set, percent, realization))
+        Unit("filling", work.filling, (data_set, percent, realization, method))
         for realization in plan.fewer
         for data_set in DATA_SETS
         for percent in plan.percents[::2]
+        for method in work.FILLING
     ]
 
 

@@ -1,9 +1,12 @@
 """The figures of the paper, and their companions, drawn from tables alone."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ._methods import METHODS, OURS, PAPER
 from ._style import GROUPS, MODES, colours, group_legend, new_figure, scatter, select, show_matrix
@@ -76,24 +79,42 @@ def draw_workflow(tables: Tables) -> Figures:
 
 def draw_embeddings(tables: Tables) -> Figures:
     """Figure 2: embeddings of both modes; of the methods in the paper, and of all."""
-    table = tables["embedding"]
     return {
-        "figure-2-embeddings": _embedding_grid(table, _COMPARED),
-        "figure-2-embeddings-all-methods": _embedding_grid(table, tuple(METHODS)),
+        "figure-2-embeddings": _embedding_grid(tables, _COMPARED),
+        "figure-2-embeddings-all-methods": _embedding_grid(tables, tuple(METHODS)),
     }
 
 
-def _embedding_grid(table: pd.DataFrame, methods: tuple[str, ...]) -> Figure:
-    figure = new_figure(11.5, 1.9 * len(methods) + 0.4)
-    axes = figure.subplots(len(methods), len(MODES), squeeze=False)
-    for ax, title in zip(axes[0], MODES.values(), strict=True):
+def _embedding_grid(tables: Tables, methods: tuple[str, ...]) -> Figure:
+    """A line for each method below one with the truth, and a column for each mode."""
+    figure = new_figure(11.5, 1.9 * (len(methods) + 1) + 0.4)
+    grid = figure.add_gridspec(len(methods) + 1, len(MODES))
+    for column, ((data_set, mode), title) in enumerate(MODES.items()):
+        if data_set == "lung500":
+            ax = figure.add_subplot(grid[0, column])
+            _explain_colours(ax, tables["embedding"], mode)
+        else:
+            ax = figure.add_subplot(grid[0, column], projection="3d")
+            _show_points(ax, select(tables["points"], data_set=data_set, mode=mode))
         ax.set_title(title)
-    for line, method in zip(axes, methods, strict=True):
-        line[0].set_ylabel(METHODS[method].label.replace(", ", ",\n").replace(" as ", "\nas "))
-        for ax, (data_set, mode) in zip(line, MODES, strict=True):
-            part = select(table, data_set=data_set, mode=mode, method=method)
+        for line, method in enumerate(methods, start=1):
+            ax = figure.add_subplot(grid[line, column])
+            part = select(tables["embedding"], data_set=data_set, mode=mode, method=method)
             scatter(ax, part, size=12 if len(part) < 100 else 6)
+            if not column:
+                label = METHODS[method].label
+                ax.set_ylabel(label.replace(", ", ",\n").replace(" as ", "\nas "))
     return figure
+
+
+def _explain_colours(ax: Axes, table: pd.DataFrame, mode: str) -> None:
+    ax.axis("off")
+    if mode == "column":
+        known = set(select(table, data_set="lung500", mode="column")["label"])
+        group_legend(ax, [group for group in GROUPS if group in known], loc="center")
+    else:
+        text = "colour: place along the\ndiffusion map of the\ncomplete matrix"
+        ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
 
 
 def draw_clustering(tables: Tables) -> Figures:
@@ -115,7 +136,7 @@ def _index_figure(table: pd.DataFrame) -> Figure:
         for name in METHODS:
             scores = select(part, method=name).groupby("fraction")["ari"]
             _line(ax, scores, name, is_main=name in _COMPARED)
-        ax.set(title=title, xlabel="missing entries (%)")
+        ax.set(title=title, xlabel="missing entries (%)", ylim=(-0.02, 1.02))
         ax.grid(axis="y", lw=0.3)
     count = table["realization"].nunique()
     axes[0].set_ylabel(f"adjusted Rand index: mean and\nstandard deviation of {count} masks")
@@ -163,23 +184,23 @@ def draw_appendix(tables: Tables) -> Figures:
 def _points_figure(points: pd.DataFrame, data_set: str) -> Figure:
     figure = new_figure(5.5, 4.8)
     ax = figure.add_subplot(projection="3d")
-    for mode, marker in (("row", "o"), ("column", "s")):
-        part = select(points, mode=mode)
-        ax.scatter(
-            part["x"], part["y"], part["z"], c=colours(part), s=10, marker=marker, depthshade=False
-        )
-    ax.set_box_aspect(np.ptp(points[["x", "y", "z"]].to_numpy(), axis=0))
+    _show_points(ax, points)
     rows = "helix" if data_set == "linkage" else "three clouds"
     ax.set(title=f"{data_set}: rows are the {rows} (circles),\ncolumns the surface (squares)")
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
-        axis.set_major_locator(_whole_numbers())
+        axis.set_major_locator(MaxNLocator(4, integer=True))
     return figure
 
 
-def _whole_numbers():
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(4, integer=True)
+def _show_points(ax: Any, points: pd.DataFrame) -> None:
+    """Points in space, at one scale in all directions."""
+    for mode, marker in (("row", "o"), ("column", "s")):
+        part = select(points, mode=mode)
+        if len(part):
+            place = (part[axis] for axis in "xyz")
+            ax.scatter(*place, c=colours(part), s=8, marker=marker, depthshade=False, lw=0)
+    ax.set_box_aspect(np.ptp(points[["x", "y", "z"]].to_numpy(), axis=0))
+    ax.set(xticklabels=[], yticklabels=[], zticklabels=[])
 
 
 def _matrices_figure(matrices: pd.DataFrame, titles: dict[str, str]) -> Figure:

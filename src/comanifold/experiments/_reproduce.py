@@ -18,6 +18,7 @@ from ._experiments import EXPERIMENTS, Plan
 from ._figures import Tables
 from ._runner import Failure, Unit, collect, run_units
 from ._style import SETTINGS
+from ._summary import summarise
 
 _SHOWN_VERSIONS = (
     "comanifold",
@@ -46,7 +47,7 @@ class Outcome:
 
     figures: list[Path]
     tables: list[Path]
-    claims: Path | None
+    texts: list[Path]
     failures: list[Failure]
 
 
@@ -69,7 +70,8 @@ def reproduce(
         Of `EXPERIMENTS`.
     out : path
         A folder for the results: ``data/`` with a table for each piece of work, ``tables/`` and
-        ``figures/`` made from them, ``claims.md``, and ``run.json`` with plan and versions.
+        ``figures/`` made from them, ``summary.md``, ``claims.md``, and ``run.json`` with plan and
+        versions.
     plan : Plan, optional
         How much to do; by default all of it.
     n_jobs : int, default=1
@@ -102,7 +104,8 @@ def reproduce(
                     with whole_file(file) as part:
                         figure.savefig(part, format=kind)
                     figures.append(file)
-    return Outcome(figures, table_files, _write_claims(plan, folder, out), failures)
+    texts = _write_texts(plan, folder, tables, out)
+    return Outcome(figures, table_files, texts, failures)
 
 
 def _run(
@@ -136,23 +139,29 @@ def _write_tables(units: Sequence[Unit], folder: Path, out: Path) -> tuple[Table
     return tables, files
 
 
-def _write_claims(plan: Plan, folder: Path, out: Path) -> Path | None:
-    """Check what the paper says with all experiments that are complete, asked for now or not."""
+def _write_texts(plan: Plan, folder: Path, tables: Tables, out: Path) -> list[Path]:
+    """The means of what was asked for, and the claims that can be checked."""
+    texts = {"summary.md": summarise(tables)}
+    claims = _claims(plan, folder)
+    if claims:
+        texts["claims.md"] = as_markdown(claims)
+        with whole_file(out / "claims.csv") as part:
+            pd.DataFrame([asdict(claim) for claim in claims]).to_csv(part, index=False)
+    for name, text in texts.items():
+        with whole_file(out / name) as part:
+            part.write_text(text, encoding="utf-8")
+    return [out / name for name in texts]
+
+
+def _claims(plan: Plan, folder: Path) -> list[Claim]:
+    """What the paper says, by all experiments that are complete, asked for now or not."""
     claims: list[Claim] = []
     for name, (table, check) in CHECKS.items():
         units = EXPERIMENTS[name].units(plan)
         if all(unit.is_done(folder) for unit in units):
             of_table = [unit for unit in units if unit.table == table]
             claims.extend(check(collect(of_table, folder)))
-    if not claims:
-        return None
-    table = pd.DataFrame([asdict(claim) for claim in claims])
-    with whole_file(out / "claims.csv") as part:
-        table.to_csv(part, index=False)
-    file = out / "claims.md"
-    with whole_file(file) as part:
-        part.write_text(as_markdown(claims), encoding="utf-8")
-    return file
+    return claims
 
 
 def _log(out: Path, plan: Plan, names: list[str], n_made: int, started: float) -> None:

@@ -42,50 +42,38 @@ _FIRST_SHOWN = (-5, -5)
 PAIR = ("Normal", "Colon")
 
 
-def clustering(data_set: str, percent: int, realization: int) -> pd.DataFrame:
+def clustering(data_set: str, percent: int, realization: int, method: str) -> pd.DataFrame:
     """Adjusted Rand index of k-means on the embedding of the mode that has groups."""
     case = make_case(data_set, percent / 100, realization)
     mode, _ = GROUPED[data_set]
+    tried = COORDINATES if METHODS[method].is_nested else COORDINATES[:1]
+    points, seconds = _timed(METHODS[method].embed, case.X, [mode], tried[-1], case.seed)
     rows = []
-    for name, method in METHODS.items():
-        tried = COORDINATES if method.is_nested else COORDINATES[:1]
-        points, seconds = _timed(method.embed, case.X, [mode], tried[-1], case.seed)
-        for n_components in tried:
-            score = rand_index(points[mode][:, :n_components], case.labels)
-            rows.append(
-                {
-                    **case.tags(),
-                    "method": name,
-                    "n_components": n_components,
-                    "ari": score,
-                    "seconds": seconds,
-                }
-            )
+    for n_components in tried:
+        score = rand_index(points[mode][:, :n_components], case.labels)
+        rows.append(
+            {
+                **case.tags(),
+                "method": method,
+                "n_components": n_components,
+                "ari": score,
+                "seconds": seconds,
+            }
+        )
     return pd.DataFrame(rows)
 
 
-def geometry(data_set: str, percent: int, realization: int) -> pd.DataFrame:
+def geometry(data_set: str, percent: int, realization: int, method: str) -> pd.DataFrame:
     """How the embeddings of both modes compare with the points that the data were made from."""
     case = make_case(data_set, percent / 100, realization)
     modes = ["column"] if data_set == "lung500" else ["row", "column"]
-    whole = {
-        mode: DiffusionMap(10).fit_transform(case.data.X if mode == "row" else case.data.X.T)
-        for mode in modes
-    }
+    points = METHODS[method].embed(case.X, modes, 2, case.seed)
     rows = []
-    for name, method in METHODS.items():
-        points = method.embed(case.X, modes, 2, case.seed)
-        for mode in modes:
-            for metric, value in _geometry_scores(case, mode, points[mode], whole[mode]):
-                rows.append(
-                    {
-                        **case.tags(),
-                        "method": name,
-                        "mode": mode,
-                        "metric": metric,
-                        "value": value,
-                    }
-                )
+    for mode in modes:
+        whole = DiffusionMap(10).fit_transform(case.data.X if mode == "row" else case.data.X.T)
+        for name, value in _geometry_scores(case, mode, points[mode], whole):
+            known = {"method": method, "mode": mode, "metric": name, "value": value}
+            rows.append({**case.tags(), **known})
     return pd.DataFrame(rows)
 
 
@@ -103,16 +91,12 @@ def _geometry_scores(
         yield "geodesic distances", geodesic_correlation(points, truth)
 
 
-def filling(data_set: str, percent: int, realization: int) -> pd.DataFrame:
+def filling(data_set: str, percent: int, realization: int, method: str) -> pd.DataFrame:
     """Error of the filled-in entries, in standard deviations of the observed ones."""
     case = make_case(data_set, percent / 100, realization)
-    scale = np.nanstd(case.X)
-    rows = []
-    for name, fill in _FILLING.items():
-        filled, seconds = _timed(fill, case.X)
-        error = np.sqrt(np.mean((filled - case.data.X)[case.missing] ** 2)) / scale
-        rows.append({**case.tags(), "method": name, "error": error, "seconds": seconds})
-    return pd.DataFrame(rows)
+    filled, seconds = _timed(FILLING[method], case.X)
+    error = np.sqrt(np.mean((filled - case.data.X)[case.missing] ** 2)) / np.nanstd(case.X)
+    return pd.DataFrame([{**case.tags(), "method": method, "error": error, "seconds": seconds}])
 
 
 def _fill_narrow(X: Array) -> Array:
@@ -128,7 +112,7 @@ def _knn(X: Array) -> Array:
     return KNNImputer(keep_empty_features=True).fit_transform(X)
 
 
-_FILLING: dict[str, Callable[[Array], Array]] = {
+FILLING: dict[str, Callable[[Array], Array]] = {
     OURS: lambda X: CoManifold().fit(X).filled_,
     PAPER: lambda X: CoManifold.as_in_the_paper().fit(X).filled_,
     "mean": lambda X: FilledDiffusionMap("mean").fit(X).filled_,
