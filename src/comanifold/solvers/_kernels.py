@@ -32,17 +32,42 @@ def block_means(V, row_sizes, column_sizes, row_labels, column_labels, m, n):
         row_total[row_labels[i]] += row_sizes[i]
     for j in range(V.shape[1]):
         column_total[column_labels[j]] += column_sizes[j]
+    column_share = column_sizes / column_total[column_labels]
     by_row = np.zeros((m, V.shape[1]))
     for i in range(V.shape[0]):
         share, v, mean = row_sizes[i] / row_total[row_labels[i]], V[i], by_row[row_labels[i]]
         for j in range(V.shape[1]):
-            mean[j] += share * v[j]
-    means = np.zeros((m, n))
+            mean[j] += share * column_share[j] * v[j]
+    return _add_columns(by_row, column_labels, n)
+
+
+@kernel
+def _add_columns(rows, labels, n_blocks):
+    """Sums of the columns of each label."""
+    m, n = rows.shape
+    sums = np.zeros((m, n_blocks))
+    in_place = n == n_blocks and (labels == np.arange(n)).all()
     for a in range(m):
-        for j in range(V.shape[1]):
-            b = column_labels[j]
-            means[a, b] += by_row[a, j] * (column_sizes[j] / column_total[b])
-    return means
+        row, total = rows[a], sums[a]
+        if in_place:  # worth a case of its own: it is the frequent one
+            for j in range(n):
+                total[j] = row[j]
+        else:
+            for j in range(n):
+                total[labels[j]] += row[j]
+    return sums
+
+
+@kernel
+def _add_rows(rows, labels, n_blocks):
+    """Sums of the rows of each label."""
+    n = rows.shape[1]
+    sums = np.zeros((n_blocks, n))
+    for i in range(rows.shape[0]):
+        row, total = rows[i], sums[labels[i]]
+        for j in range(n):
+            total[j] += row[j]
+    return sums
 
 
 @kernel
@@ -63,21 +88,13 @@ def contract_blocks(
     own: what the data term cannot get below.
     """
     m, n = V.shape
-    new_counts = np.zeros((n_row_blocks, n_column_blocks))
-    new_means = np.zeros((n_row_blocks, n_column_blocks))
     values = block_means(
         V, row_sizes, column_sizes, row_labels, column_labels, n_row_blocks, n_column_blocks
     )
-    # The rows of a cluster are added up before its columns: along whole rows, which is faster.
-    for rows, sums in ((counts, new_counts), (counts * means, new_means)):
-        totals = np.zeros((n_row_blocks, n))
-        for i in range(m):
-            total, row = totals[row_labels[i]], rows[i]
-            for j in range(n):
-                total[j] += row[j]
-        for a in range(n_row_blocks):
-            for j in range(n):
-                sums[a, column_labels[j]] += totals[a, j]
+    by_row = _add_rows(counts, row_labels, n_row_blocks)
+    new_counts = _add_columns(by_row, column_labels, n_column_blocks)
+    by_row = _add_rows(counts * means, row_labels, n_row_blocks)
+    new_means = _add_columns(by_row, column_labels, n_column_blocks)
     for a in range(n_row_blocks):
         for b in range(n_column_blocks):
             if new_counts[a, b] > 0.0:
