@@ -153,7 +153,7 @@ class TestSurface:
         ("traversal", "traverse"),
         [("paper", slow_surface.traverse), ("symmetric", slow_surface.traverse_symmetric)],
     )
-    @pytest.mark.parametrize("seed", [9, 18])
+    @pytest.mark.parametrize("seed", [11, 18])
     def test_scale_by_scale(self, traversal, traverse, seed):
         # Matrices on which both ways to continue a scale end in the same local minima.
         X = random_matrix(seed, 9, 8)

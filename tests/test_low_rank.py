@@ -74,3 +74,16 @@ def test_nothing_to_go_by():
     X = np.zeros((6, 5))
     X[0, 0] = X[3, 2] = np.nan
     np.testing.assert_array_equal(LowRankCompletion(Hidden(X)).complete(X), np.zeros((6, 5)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_compiled_loops(seed):
+    rng = np.random.default_rng(seed)
+    product, before, filled = rng.normal(size=(3, *rng.integers(1, 20, size=2)))
+    missing = rng.random(filled.shape) < 0.5
+    expected = np.where(missing, product, filled)
+    low_rank._fill_in(product, missing, filled)
+    np.testing.assert_array_equal(filled, expected)
+    change, size = low_rank._change_and_size(product, before)
+    assert change == pytest.approx(np.sum((product - before) ** 2))
+    assert size == pytest.approx(np.sum(product**2))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy import linalg
 
@@ -63,9 +64,10 @@ class LowRankCompletion:
 
     def complete(self, X: Array) -> Array:
         """X, filled in under the penalty that was found."""
-        for A, B in islice(_path(X), self._n_steps):
-            completed = np.where(np.isnan(X), A @ B.T, X)
-        return completed
+        # From the beginning: a start that knows which entries were hidden would keep apart rows
+        # that are equal.
+        A, B = next(islice(_path(X), self._n_steps - 1, None))
+        return np.where(np.isnan(X), A @ B.T, X)
 
 
 def _path(X: Array) -> Iterator[tuple[Array, Array]]:
@@ -78,36 +80,73 @@ def _path(X: Array) -> Iterator[tuple[Array, Array]]:
         for B, A in _path(X.T):
             yield A, B
         return
-    missing = np.isnan(X)
-    filled = np.where(missing, 0.0, X)
-    n_directions = min(_MOST_DIRECTIONS, *X.shape)
-    leading = [X.shape[1] - n_directions, X.shape[1] - 1]
-    product, penalty = np.zeros_like(X), 0.0
-    for step in range(_N_PENALTIES):
-        np.copyto(filled, product, where=missing)
-        # Directions that a larger penalty had suppressed come in anew, and not out of what
-        # rounding errors had left of them.
-        squares, V = linalg.eigh(filled.T @ filled, subset_by_index=leading)
-        values = np.sqrt(np.maximum(squares, 0.0))
-        penalty = _FALL * (penalty if step else float(values[-1]) or 1.0)
-        kept = values > penalty
-        shrunk = np.zeros(n_directions)
-        shrunk[kept] = (values[kept] - penalty) / values[kept]
-        # U sqrt(D - penalty) and V sqrt(D - penalty), with U = filled V / D.
-        A = filled @ V * np.sqrt(shrunk / np.where(kept, values, 1.0))
-        B = V * np.sqrt(shrunk * values)
+    product = np.zeros_like(X)
+    penalty = _largest_singular_value(np.where(np.isnan(X), 0.0, X))
+    for _ in range(_N_PENALTIES):
+        penalty *= _FALL
+        A, B = _solve(X, penalty, product)
         product = A @ B.T
-        ridge = penalty * np.eye(n_directions)
-        for _ in range(_ROUNDS):
-            before = product
-            np.copyto(filled, product, where=missing)
-            B = np.linalg.solve(A.T @ A + ridge, A.T @ filled).T
-            np.copyto(filled, A @ B.T, where=missing)
-            A = np.linalg.solve(B.T @ B + ridge, B.T @ filled.T).T
-            product = A @ B.T
-            if np.linalg.norm(product - before) <= _STEADY * np.linalg.norm(product):
-                break
         yield A, B
+
+
+def _solve(X: Array, penalty: float, start: Array) -> tuple[Array, Array]:
+    """Factors of the solution A B' under one penalty, from an estimate near it."""
+    missing = np.isnan(X)
+    filled = np.where(missing, start, X)
+    n_directions = min(_MOST_DIRECTIONS, *X.shape)
+    # Directions that a larger penalty had suppressed come in anew, and not out of what
+    # rounding errors had left of them.
+    leading = [X.shape[1] - n_directions, X.shape[1] - 1]
+    squares, V = linalg.eigh(filled.T @ filled, subset_by_index=leading)
+    values = np.sqrt(np.maximum(squares, 0.0))
+    kept = values > penalty
+    shrunk = np.zeros(n_directions)
+    shrunk[kept] = (values[kept] - penalty) / values[kept]
+    # U sqrt(D - penalty) and V sqrt(D - penalty), with U = filled V / D.
+    A = filled @ V * np.sqrt(shrunk / np.where(kept, values, 1.0))
+    B = V * np.sqrt(shrunk * values)
+    before = A @ B.T
+    ridge = penalty * np.eye(n_directions)
+    for _ in range(_ROUNDS):
+        _fill_in(before, missing, filled)
+        B = np.linalg.solve(A.T @ A + ridge, A.T @ filled).T
+        _fill_in(A @ B.T, missing, filled)
+        A = np.linalg.solve(B.T @ B + ridge, B.T @ filled.T).T
+        product = A @ B.T
+        change, size = _change_and_size(product, before)
+        before = product
+        if change <= _STEADY**2 * size:
+            break
+    return A, B
+
+
+def _largest_singular_value(X: Array) -> float:
+    """Or 1, if all vanish."""
+    gram = X.T @ X if X.shape[0] >= X.shape[1] else X @ X.T
+    last = len(gram) - 1
+    square = linalg.eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0]
+    return float(np.sqrt(max(square, 0.0))) or 1.0
+
+
+@njit(cache=True, nogil=True)
+def _fill_in(product, missing, filled):
+    """filled[missing] = product[missing]."""
+    for i in range(filled.shape[0]):
+        p, m, f = product[i], missing[i], filled[i]
+        for j in range(filled.shape[1]):
+            f[j] = p[j] if m[j] else f[j]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def _change_and_size(product, before):
+    """|product - before|^2 and |product|^2."""
+    change, size = 0.0, 0.0
+    for i in range(product.shape[0]):
+        p, b = product[i], before[i]
+        for j in range(product.shape[1]):
+            change += (p[j] - b[j]) ** 2
+            size += p[j] ** 2
+    return change, size
 
 
 def _prefer_transposed(X: Array) -> bool:

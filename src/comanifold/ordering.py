@@ -1,5 +1,7 @@
 """Orders and nested clusters of the points of one mode."""
 
+from math import dist
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -33,11 +35,14 @@ def embedding_order(embedding: Array) -> Labels:
 def _leaves(tree: Array, points: Array) -> Labels:
     """The leaves of a tree, ends that are near each other joined at every node."""
     branches = [[leaf] for leaf in range(len(points))]
+    places = points.tolist()  # of few coordinates each: faster without arrays
     for a, b in tree[:, :2].astype(int):
         one, other = branches[a], branches[b]
         # Which end of each touches: the last of one and the first of the other, or otherwise.
-        ends = points[[one[-1], one[0]]][:, None] - points[[other[0], other[-1]]]
-        turn_one, turn_other = divmod(int(np.argmin(np.linalg.norm(ends, axis=2))), 2)
+        ends = [
+            dist(places[i], places[j]) for i in (one[-1], one[0]) for j in (other[0], other[-1])
+        ]
+        turn_one, turn_other = divmod(ends.index(min(ends)), 2)
         one = one[::-1] if turn_one else one
         branches.append(one + (other[::-1] if turn_other else other))
         branches[a] = branches[b] = []

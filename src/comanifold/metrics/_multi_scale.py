@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
 Array = NDArray[np.float64]
 
@@ -50,11 +51,10 @@ class MultiScaleMetric:
         self.total_weight += weight
         if self._complete:  # nothing is filled in: every scale has the same distances
             return
-        filled = np.empty_like(self._X)
+        filled = np.empty(self._X.shape)
         _fill_in(self._X, values, row_labels, column_labels, weight, filled, self._estimates)
-        _add_distances(filled @ filled.T, filled, weight, self._rows)
-        filled = np.ascontiguousarray(filled.T)
-        _add_distances(filled @ filled.T, filled, weight, self._columns)
+        _add_distances(_products(filled), filled, weight, self._rows)
+        _add_distances(_products(filled.T), filled.T, weight, self._columns)
 
     def merge(self, other: "MultiScaleMetric") -> None:
         """Add the scales of another metric of the same matrix."""
@@ -88,9 +88,8 @@ class MultiScaleMetric:
         """The distances between the rows and between the columns."""
         if self._complete:
             for X, sums in ((self._X, self._rows), (self._X.T, self._columns)):
-                X = np.ascontiguousarray(X)
                 sums[:] = 0.0
-                _add_distances(X @ X.T, X, self.total_weight, sums)
+                _add_distances(_products(X), X, self.total_weight, sums)
         return self._rows + self._rows.T, self._columns + self._columns.T
 
     @property
@@ -108,20 +107,37 @@ def _fill_in(X, values, row_labels, column_labels, weight, filled, estimates):
             estimates[i, j] += weight * u
 
 
-@njit(cache=True, nogil=True)
+def _products(X: Array) -> Array:
+    """The inner products of the rows of X on and above the diagonal; below it, anything."""
+    # BLAS thinks in columns, so that its lower triangle is our upper one.
+    products = np.empty((len(X), len(X)), order="F")
+    if X.flags.c_contiguous:
+        return dsyrk(1.0, X.T, trans=1, lower=1, c=products, overwrite_c=1).T
+    return dsyrk(1.0, X, lower=1, c=products, overwrite_c=1).T
+
+
+# Loops over slices that start at zero, which the compiler turns into vector instructions.
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
 def _add_distances(products, X, weight, sums):
     """sums[i, j] += weight |x_i - x_j| for i < j, from the inner products of the rows of X."""
     m, n = X.shape
-    length = np.empty(m)
+    squares, lengths = np.empty(m), np.empty(m)
     for i in range(m):
-        squares = products[i, i]
-        for j in range(i + 1, m):
-            length[j] = squares + products[j, j] - 2.0 * products[i, j]
-        for j in range(i + 1, m):
-            if length[j] <= _FEW_DIGITS * (squares + products[j, j]):
-                total = 0.0
-                for c in range(n):
-                    total += (X[i, c] - X[j, c]) ** 2
-                length[j] = total
-        for j in range(i + 1, m):
-            sums[i, j] += weight * np.sqrt(length[j])
+        squares[i] = products[i, i]
+    for i in range(m):
+        square, others = squares[i], squares[i + 1 :]
+        product, length, total = products[i, i + 1 :], lengths[i + 1 :], sums[i, i + 1 :]
+        n_inexact = 0
+        for j in range(length.shape[0]):
+            both = square + others[j]
+            length[j] = both - 2.0 * product[j]
+            n_inexact += length[j] <= _FEW_DIGITS * both
+        if n_inexact > 0:
+            for j in range(length.shape[0]):
+                if length[j] <= _FEW_DIGITS * (square + others[j]):
+                    plain = 0.0
+                    for c in range(n):
+                        plain += (X[i, c] - X[i + 1 + j, c]) ** 2
+                    length[j] = plain
+        for j in range(length.shape[0]):
+            total[j] += weight * np.sqrt(length[j])

@@ -78,21 +78,33 @@ def holds_any_force(iterate: Iterate, problem: Problem, penalty: Penalty) -> boo
     zero, none of them more than the total; the forces on an entry that do not add up to zero
     over the rows of its block do so over its columns.
     """
-    slope = float(penalty.derivative(np.zeros(1))[0])
-    row_strength = slope * problem.rows.weights.min(initial=np.inf)
-    column_strength = slope * problem.columns.weights.min(initial=np.inf)
     # A bound on all forces together, from the blocks alone, nearly always settles it.
-    n_rows, n_columns = problem.counts.shape
-    strongest = _bound_on_forces(iterate, penalty)
-    if (
-        row_strength >= 2.0 * np.sqrt(n_rows) * strongest
-        and column_strength >= 2.0 * np.sqrt(n_columns) * strongest
-    ):
+    if holds_forces_up_to(_bound_on_forces(iterate, penalty), problem, penalty):
         return True
+    row_strength, column_strength = _strengths(problem, penalty)
     forces = problem.gradient(iterate.estimate, penalty)
     return bool(
         row_strength >= 2.0 * np.linalg.norm(forces, axis=1).sum()
         and column_strength >= 2.0 * np.linalg.norm(forces, axis=0).sum()
+    )
+
+
+def holds_forces_up_to(strongest: float, problem: Problem, penalty: Penalty) -> bool:
+    """`holds_any_force` for forces whose norm on all entries together is at most `strongest`."""
+    n_rows, n_columns = problem.counts.shape
+    row_strength, column_strength = _strengths(problem, penalty)
+    return (
+        row_strength >= 2.0 * np.sqrt(n_rows) * strongest
+        and column_strength >= 2.0 * np.sqrt(n_columns) * strongest
+    )
+
+
+def _strengths(problem: Problem, penalty: Penalty) -> tuple[float, float]:
+    """How strongly the weakest edge of each mode can hold what it has fused."""
+    slope = float(penalty.derivative(np.zeros(1))[0])
+    return (
+        slope * problem.rows.weights.min(initial=np.inf),
+        slope * problem.columns.weights.min(initial=np.inf),
     )
 
 

@@ -35,7 +35,7 @@ def minimise_fast(
         else:
             start = Iterate.start(problem, init)
         outcome = minimise_by_quadratics(start, penalty, max_iter=max_iter, tol=tol)
-        return _secure(outcome, problem, penalty, max_iter=max_iter, tol=tol)
+        return secure(outcome, problem, penalty, max_iter=max_iter, tol=tol)
     U = _smoothed_data(problem, penalty) if init is None else init
     outcome = minimise_by_multipliers(problem, U, penalty, max_iter=max_iter, tol=tol)
     constant = all_fused(Iterate.start(problem, problem.means))
@@ -56,10 +56,10 @@ def continue_fast(
     """
     stop = {"max_iter": max_iter, "tol": tol}
     outcome = minimise_by_quadratics(iterate, penalty, **stop, continued=True)
-    return _secure(outcome, problem, penalty, **stop)
+    return secure(outcome, problem, penalty, **stop)
 
 
-def _secure(
+def secure(
     outcome: Outcome, problem: Problem, penalty: Penalty, *, max_iter: int, tol: float
 ) -> Outcome:
     """Restart where that must end lower, and go on where nothing surely holds what has fused.

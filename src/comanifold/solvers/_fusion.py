@@ -10,7 +10,7 @@ from ._problem import Array, Problem
 
 # Root mean square difference, in standard deviations of the data, below which two rows or
 # columns are tried as one. Ten times less was slower and found slightly worse minima.
-_CLOSE = 3e-3
+CLOSE = 3e-3
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def collapse(
     problem = iterate.problem
     row_unit = np.sqrt(problem.column_sizes.sum())
     column_unit = np.sqrt(problem.row_sizes.sum())
-    for threshold in (_CLOSE, 0.1 * _CLOSE, 0.01 * _CLOSE, 0.0):
+    for threshold in (CLOSE, 0.1 * CLOSE, 0.01 * CLOSE, 0.0):
         close_rows = norms[0] <= threshold * row_unit
         close_columns = norms[1] <= threshold * column_unit
         if not (close_rows.any() or close_columns.any()):

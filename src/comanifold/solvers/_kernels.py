@@ -25,6 +25,52 @@ def edge_norms(V, edges, sizes):
 
 
 @kernel
+def block_means(V, row_sizes, column_sizes, row_labels, column_labels, m, n):
+    """The mean of V over each of the m x n blocks that two sets of labels form."""
+    row_total, column_total = np.zeros(m), np.zeros(n)
+    for i in range(V.shape[0]):
+        row_total[row_labels[i]] += row_sizes[i]
+    for j in range(V.shape[1]):
+        column_total[column_labels[j]] += column_sizes[j]
+    column_share = column_sizes / column_total[column_labels]
+    by_row = np.zeros((m, V.shape[1]))
+    for i in range(V.shape[0]):
+        share, v, mean = row_sizes[i] / row_total[row_labels[i]], V[i], by_row[row_labels[i]]
+        for j in range(V.shape[1]):
+            mean[j] += share * column_share[j] * v[j]
+    return _add_columns(by_row, column_labels, n)
+
+
+@kernel
+def _add_columns(rows, labels, n_blocks):
+    """Sums of the columns of each label."""
+    m, n = rows.shape
+    sums = np.zeros((m, n_blocks))
+    in_place = n == n_blocks and (labels == np.arange(n)).all()
+    for a in range(m):
+        row, total = rows[a], sums[a]
+        if in_place:  # worth a case of its own: it is the frequent one
+            for j in range(n):
+                total[j] = row[j]
+        else:
+            for j in range(n):
+                total[labels[j]] += row[j]
+    return sums
+
+
+@kernel
+def _add_rows(rows, labels, n_blocks):
+    """Sums of the rows of each label."""
+    n = rows.shape[1]
+    sums = np.zeros((n_blocks, n))
+    for i in range(rows.shape[0]):
+        row, total = rows[i], sums[labels[i]]
+        for j in range(n):
+            total[j] += row[j]
+    return sums
+
+
+@kernel
 def contract_blocks(
     V,
     counts,
@@ -42,42 +88,45 @@ def contract_blocks(
     own: what the data term cannot get below.
     """
     m, n = V.shape
-    new_counts = np.zeros((n_row_blocks, n_column_blocks))
-    new_means = np.zeros((n_row_blocks, n_column_blocks))
-    values = np.zeros((n_row_blocks, n_column_blocks))
-    sizes = np.zeros((n_row_blocks, n_column_blocks))
-    for i in range(m):
-        a = row_labels[i]
-        for j in range(n):
-            b = column_labels[j]
-            size = row_sizes[i] * column_sizes[j]
-            new_counts[a, b] += counts[i, j]
-            new_means[a, b] += counts[i, j] * means[i, j]
-            values[a, b] += size * V[i, j]
-            sizes[a, b] += size
+    values = block_means(
+        V, row_sizes, column_sizes, row_labels, column_labels, n_row_blocks, n_column_blocks
+    )
+    by_row = _add_rows(counts, row_labels, n_row_blocks)
+    new_counts = _add_columns(by_row, column_labels, n_column_blocks)
+    by_row = _add_rows(counts * means, row_labels, n_row_blocks)
+    new_means = _add_columns(by_row, column_labels, n_column_blocks)
     for a in range(n_row_blocks):
         for b in range(n_column_blocks):
-            values[a, b] /= sizes[a, b]
             if new_counts[a, b] > 0.0:
                 new_means[a, b] /= new_counts[a, b]
     spread = 0.0
-    for i in range(m):
-        a = row_labels[i]
+    apart = np.empty((n_row_blocks, n))
+    for a in range(n_row_blocks):
         for j in range(n):
-            difference = means[i, j] - new_means[a, column_labels[j]]
-            spread += counts[i, j] * difference * difference
+            apart[a, j] = new_means[a, column_labels[j]]
+    for i in range(m):
+        own, mean, count = apart[row_labels[i]], means[i], counts[i]
+        for j in range(n):
+            difference = mean[j] - own[j]
+            spread += count[j] * difference * difference
     return new_counts, new_means, values, 0.5 * spread
 
 
 @kernel
 def transpose(V, out):
-    """out = V', in tiles so that both are read and written by the cache line."""
+    """out = V', eight rows at a time so that both are read and written by the cache line."""
     m, n = V.shape
-    for top in range(0, m, 8):
-        for left in range(0, n, 8):
-            for i in range(top, min(top + 8, m)):
-                for j in range(left, min(left + 8, n)):
-                    out[j, i] = V[i, j]
+    whole = m - m % 8
+    for i in range(0, whole, 8):
+        v0, v1, v2, v3 = V[i], V[i + 1], V[i + 2], V[i + 3]
+        v4, v5, v6, v7 = V[i + 4], V[i + 5], V[i + 6], V[i + 7]
+        for j in range(n):
+            o = out[j, i : i + 8]
+            o[0], o[1], o[2], o[3] = v0[j], v1[j], v2[j], v3[j]
+            o[4], o[5], o[6], o[7] = v4[j], v5[j], v6[j], v7[j]
+    for i in range(whole, m):
+        for j in range(n):
+            out[j, i] = V[i, j]
 
 
 @kernel
@@ -126,32 +175,52 @@ def _apply_edges(V, rows, columns, row_w, column_w, by_rows, by_columns, Vt, LVt
 
 
 @kernel
-def conjugate_gradients(
-    V, rhs, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, max_steps, reduction
+def quadratic_residual(
+    V, means, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, R
+):
+    """R = counts * (means - V) - Lr(row_w) V diag(column_sizes) - diag(row_sizes) V Lc(column_w).
+
+    Minus the gradient, at V, of the data term plus the quadratic with these edge weights.
+    """
+    m, n = V.shape
+    LV, Vt, LVt = np.empty((m, n)), np.empty((n, m)), np.empty((n, m))
+    _apply_edges(V, rows, columns, row_w, column_w, R, LV, Vt, LVt)
+    for a in range(m):
+        v, r, lv, mean, count, size = V[a], R[a], LV[a], means[a], counts[a], row_sizes[a]
+        for b in range(n):
+            r[b] = count[b] * (mean[b] - v[b]) - column_sizes[b] * r[b] - size * lv[b]
+
+
+@kernel
+def lower_quadratic(
+    V, R, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, max_steps, reduction
 ):
     """Jacobi-preconditioned CG steps on the quadratic majoriser, from V and in place.
 
-    The system is  counts * V + Lr(row_w) V diag(column_sizes) + diag(row_sizes) V Lc(column_w)
-    = rhs. Every step lowers the majoriser. Stops once the preconditioned residual has
-    fallen by the factor `reduction`.
+    The matrix of the system is  counts * V + Lr(row_w) V diag(column_sizes)
+    + diag(row_sizes) V Lc(column_w),  and R its residual at V, which is lost. Every step lowers
+    the majoriser. Stops once the preconditioned residual has fallen by the factor `reduction`.
     """
     m, n = V.shape
     row_degree, column_degree = _degrees(rows, row_w), _degrees(columns, column_w)
     Vt, LVt = np.empty((n, m)), np.empty((n, m))
-    AP, PL, R, P = np.empty((m, n)), np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
-    inverse = np.empty((m, n))
-    _apply_edges(V, rows, columns, row_w, column_w, AP, PL, Vt, LVt)
+    AP, PL, P, inverse = np.empty((m, n)), np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
     rz = 0.0
     for a in range(m):
+        p, r, inv, count, size, degree = (
+            P[a],
+            R[a],
+            inverse[a],
+            counts[a],
+            row_sizes[a],
+            row_degree[a],
+        )
         for b in range(n):
-            d = counts[a, b] + row_degree[a] * column_sizes[b] + row_sizes[a] * column_degree[b]
+            d = count[b] + degree * column_sizes[b] + size * column_degree[b]
             # Where nothing is observed and no edge pulls, V stays as it is.
-            inverse[a, b] = 1.0 / d if d > 0.0 else 1.0
-            r = rhs[a, b] - counts[a, b] * V[a, b]
-            r -= column_sizes[b] * AP[a, b] + row_sizes[a] * PL[a, b]
-            R[a, b] = r
-            P[a, b] = r * inverse[a, b]
-            rz += r * P[a, b]
+            inv[b] = 1.0 / d if d > 0.0 else 1.0
+            p[b] = r[b] * inv[b]
+            rz += r[b] * p[b]
     target = rz * reduction * reduction
 
     for _ in range(max_steps):
@@ -182,6 +251,20 @@ def conjugate_gradients(
             p, r, inv = P[a], R[a], inverse[a]
             for b in range(n):
                 p[b] = r[b] * inv[b] + beta * p[b]
+
+
+@kernel
+def conjugate_gradients(
+    V, rhs, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, max_steps, reduction
+):
+    """`lower_quadratic` for the system with the right-hand side `rhs`."""
+    m, n = V.shape
+    R, zeros = np.empty((m, n)), np.zeros((m, n))
+    quadratic_residual(V, zeros, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, R)
+    R += rhs
+    lower_quadratic(
+        V, R, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, max_steps, reduction
+    )
 
 
 @kernel

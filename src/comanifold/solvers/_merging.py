@@ -13,7 +13,7 @@ from ._problem import Array, Edges
 Labels = NDArray[np.intp]
 
 # The least gain, relative to the objective, for which clusters are merged.
-_LEAST_GAIN = 1e-9
+LEAST_GAIN = 1e-9
 
 
 def merge_in_bulk(
@@ -34,7 +34,7 @@ def merge_in_bulk(
         problem.rows.pairs,
         problem.rows.weights * penalty.value(norms[0]),
         stiffness[0],
-        _LEAST_GAIN * objective,
+        LEAST_GAIN * objective,
     )
     columns, column_gain = agglomerate(
         *(np.ascontiguousarray(A.T) for A in (iterate.V, problem.counts, problem.means)),
@@ -43,7 +43,7 @@ def merge_in_bulk(
         problem.columns.pairs,
         problem.columns.weights * penalty.value(norms[1]),
         stiffness[1],
-        _LEAST_GAIN * objective,
+        LEAST_GAIN * objective,
     )
     return _take_what_lowers(
         iterate, penalty, objective, rows, columns, rows_first=row_gain >= column_gain
@@ -79,8 +79,8 @@ def merge_apart(
         penalty,
         norms[1],
     )
-    rows = _best_apart(row_change, problem.rows, _LEAST_GAIN * objective)
-    columns = _best_apart(column_change, problem.columns, _LEAST_GAIN * objective)
+    rows = _best_apart(row_change, problem.rows, LEAST_GAIN * objective)
+    columns = _best_apart(column_change, problem.columns, LEAST_GAIN * objective)
     return _take_what_lowers(
         iterate,
         penalty,

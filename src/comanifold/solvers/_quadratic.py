@@ -19,8 +19,8 @@ from ._problem import Array, Problem
 
 # Steps of conjugate gradients per majoriser, and the factor by which they should lower its
 # residual: the majoriser moves on before an exact solution would pay.
-_CG_STEPS = 10
-_CG_REDUCTION = 0.1
+CG_STEPS = 10
+CG_REDUCTION = 0.1
 
 # Residual at which merging is tried first. Sooner is faster; from a start that is no solution
 # of a similar problem, it ends in worse minima.
@@ -79,8 +79,8 @@ def lower_majoriser(
     weights: tuple[Array, Array],
     *,
     pull: Array | float = 0.0,
-    max_steps: int = _CG_STEPS,
-    reduction: float = _CG_REDUCTION,
+    max_steps: int = CG_STEPS,
+    reduction: float = CG_REDUCTION,
 ) -> None:
     """Lower in place the data term plus <pull, V> plus the quadratic with these edge weights."""
     conjugate_gradients(

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from ..graphs import Graph
 from ..penalties import Penalty
-from ._certificate import Certificate
-from ._fast import all_fused, continue_fast, is_steep
+from ._certificate import Certificate, holds_forces_up_to
+from ._descent import Descent, can_descend, descend
+from ._fast import all_fused, continue_fast, is_steep, secure
 from ._fusion import Iterate
 from ._outcome import Outcome
 from ._problem import Array, Edges, Problem
@@ -40,7 +41,7 @@ TRAVERSALS: dict[str, tuple[Step, tuple[Step, ...]]] = {
 }
 
 # First guess of the start: so many halvings below the cost at which a lone pair would fuse.
-_BELOW_FUSION = 6
+_BELOW_FUSION = 8
 
 # Edges whose ends are compared at the same time, for the memory that takes.
 _EDGES_AT_ONCE = 1024
@@ -123,6 +124,7 @@ class Surface:
         self._solver = solver
         self._continuation = continuation
         self._stop = {"max_iter": max_iter, "tol": tol}
+        self._first_step: tuple[Solved | None, Solved | None] = None, None
 
     def solve(self, l: int, k: int, start: Solved | None = None) -> Solved:
         """The scale (l, k), from that of smaller costs at `start` or from nothing."""
@@ -133,12 +135,35 @@ class Surface:
         elif self._solver == "fast" and is_steep(problem, self._penalty):
             growth = 2.0 ** (l - start.scale.l), 2.0 ** (k - start.scale.k)
             iterate = start.iterate.scaled(*growth)
-            outcome = continue_fast(iterate, problem, self._penalty, **self._stop)
+            if can_descend(self._penalty):
+                done = descend(iterate, self._penalty, **self._stop)
+                if self._is_safe(done, problem):
+                    return self._record(l, k, done.outcome, Certificate(done.stationarity), began)
+                outcome = secure(done.outcome, problem, self._penalty, **self._stop)
+            else:
+                outcome = continue_fast(iterate, problem, self._penalty, **self._stop)
         else:
             outcome = self._minimise(problem, start.iterate.estimate)
         outcome = tidy(outcome, self._penalty)
         objective = outcome.history[-1]
         certificate = certify(outcome, problem, self._penalty, objective)
+        return self._record(l, k, outcome, certificate, began)
+
+    def _is_safe(self, done: Descent, problem: Problem) -> bool:
+        """Whether `secure` would leave it as it is."""
+        is_lower = not self._constant_objective < done.outcome.history[-1]
+        return is_lower and holds_forces_up_to(done.forces, problem, self._penalty)
+
+    @cached_property
+    def _constant_objective(self) -> float:
+        """The objective with all that is connected fused, the same at any cost."""
+        start = Iterate.start(self._problem, self._problem.means)
+        return all_fused(start).objective(self._penalty)
+
+    def _record(
+        self, l: int, k: int, outcome: Outcome, certificate: Certificate, began: float
+    ) -> Solved:
+        objective = outcome.history[-1]
         n_row_clusters, n_column_clusters = outcome.iterate.V.shape
         scale = Scale(
             l=l,
@@ -214,6 +239,7 @@ class Surface:
         for _ in range(_MOST_STEPS):
             higher = self._step(here, (1, 1))
             if self._n_fused(higher) > 0:
+                self._first_step = here, higher
                 break
             here = higher
         return here
@@ -235,6 +261,9 @@ class Surface:
         )
 
     def _step(self, start: Solved, step: Step) -> Solved:
+        # The search for the start has been one step ahead.
+        if step == (1, 1) and start is self._first_step[0]:
+            return self._first_step[1]
         return self.solve(start.scale.l + step[0], start.scale.k + step[1], start)
 
     def _is_fused(self, solved: Solved, mode: int) -> bool:
