@@ -97,6 +97,7 @@ def sweep(
     weights: Weights,
     keep_scales: bool,
     n_jobs: int | None,
+    arm_done: Callable[[], None],
     with_metric: bool = True,
     checkpoint: Checkpoint | None = None,
     name: str = "",
@@ -104,7 +105,8 @@ def sweep(
     """Solve the surface from `start`, or from where nothing is fused yet, to one cluster.
 
     The tasks are the arms of the surface, and their sums are added in the order of the surface:
-    the same bits for any number of workers. A checkpoint keeps those that are done, by `name`.
+    the same bits for any number of workers. A checkpoint keeps those that are done, by `name`;
+    `arm_done` is called after each.
     """
     _, directions = TRAVERSALS[traversal]
     ground = _Ground(surface, X, weights, keep_scales, with_metric, StopSign())
@@ -136,6 +138,7 @@ def sweep(
             if checkpoint is not None and part is not None:
                 checkpoint.save(place, *part)
             done[place] = part
+            arm_done()
             while not finished and n_added < len(places) and places[n_added] in done:
                 place = places[n_added]
                 scales, arrays = done.pop(place) or checkpoint.load(place)
