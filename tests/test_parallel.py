@@ -1,5 +1,6 @@
 """Arms of the surface on threads, in processes and on a Dask cluster: the same bits."""
 
+import _thread
 import os
 import signal
 import subprocess
@@ -167,3 +168,23 @@ def test_no_dask_is_loaded_unless_asked_for():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_threads_leave_off_when_a_fit_is_interrupted(monkeypatch):
+    def endless(self, start, step):  # noqa: ARG001
+        while True:
+            time.sleep(0.01)
+            yield start
+
+    CoManifold(n_jobs=2).fit(holes())
+    before = threading.active_count()
+    monkeypatch.setattr(_sweep.Surface, "arm", endless)
+    timer = threading.Timer(1.0, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        CoManifold(n_jobs=2).fit(holes())
+    timer.join()
+    deadline = time.monotonic() + 20
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
