@@ -3,9 +3,9 @@
 import hashlib
 import json
 import os
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,17 @@ from .solvers import Certificate, Scale
 
 Array = NDArray[np.float64]
 
-_VERSION = 1
+_VERSION = 2
+
+_N_DIGEST = hashlib.sha256().digest_size
+_N_AT_ONCE = 1 << 20
 
 
 class Checkpoint:
     """One file for every finished part of a fit, and one that says whose they are.
 
-    Files are written under another name and renamed when complete. One that cannot be read is
-    as good as none.
+    Files are written under another name and renamed when complete, and end with a checksum. One
+    that is damaged is as good as none.
 
     Parameters
     ----------
@@ -46,19 +49,23 @@ class Checkpoint:
             with whole_file(description) as part:
                 part.write_text(json.dumps(run, indent=2))
 
-    def load(self, name: str) -> tuple[list[Scale], dict[str, Array]] | None:
-        """The scales and arrays that were saved under a name, if they are there and intact."""
+    def has(self, name: str) -> bool:
+        """Whether something was saved under a name, and is intact."""
         try:
-            # Opened by hand: np.load would leave a broken file open.
-            with open(self._path(name), "rb") as raw, np.load(raw, allow_pickle=False) as file:
-                arrays = {key: file[key] for key in file.files}
-            records = json.loads(arrays.pop("scales").tobytes())
-            scales = [
-                Scale(**{**record, "certificate": Certificate(**record["certificate"])})
-                for record in records
-            ]
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
-            return None
+            with open(self._path(name), "rb") as file:
+                size = os.fstat(file.fileno()).st_size - _N_DIGEST
+                return size > 0 and _digest(file, size) == file.read()
+        except OSError:
+            return False
+
+    def load(self, name: str) -> tuple[list[Scale], dict[str, Array]]:
+        """The scales and arrays that were saved under a name."""
+        with np.load(self._path(name), allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        scales = [
+            Scale(**{**record, "certificate": Certificate(**record["certificate"])})
+            for record in json.loads(arrays.pop("scales").tobytes())
+        ]
         return scales, arrays
 
     def save(self, name: str, scales: list[Scale], arrays: dict[str, Array]) -> None:
@@ -66,6 +73,8 @@ class Checkpoint:
         records = json.dumps([asdict(scale) for scale in scales]).encode()
         with whole_file(self._path(name)) as part:
             np.savez(part, scales=np.frombuffer(records, dtype=np.uint8), **arrays)
+            with open(part, "r+b") as file:
+                file.write(_digest(file, os.fstat(file.fileno()).st_size))
 
     def _path(self, name: str) -> Path:
         return self.directory / f"{name}.npz"
@@ -87,3 +96,11 @@ class Checkpoint:
                 f"checkpoint {str(self.directory)!r} belongs to another fit: "
                 f"{'; '.join(different)}. Use another directory, or delete this one"
             )
+
+
+def _digest(file: IO[bytes], size: int) -> bytes:
+    """The checksum of the next `size` bytes."""
+    digest = hashlib.sha256()
+    for begin in range(0, size, _N_AT_ONCE):
+        digest.update(file.read(min(_N_AT_ONCE, size - begin)))
+    return digest.digest()

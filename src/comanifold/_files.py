@@ -26,9 +26,11 @@ def whole_file(path: Path) -> Iterator[Path]:
         with open(part, "rb") as file:
             os.fsync(file.fileno())
         os.replace(part, path)
-    except BaseException:
+    except OSError as error:
+        told = f"{path} could not be written, and is as it was: {error.strerror or error}"
+        raise (OSError(told) if error.errno is None else OSError(error.errno, told)) from error
+    finally:
         part.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """Graphs, surface, metric, and again: the passes of a fit, on a matrix in standard units."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._callbacks import Progress
 from ._checkpoint import Checkpoint
 from ._sweep import Sweep, Weights, sweep
 from .graphs import Graph
@@ -42,6 +43,12 @@ class Settings:
     tol: float
     n_jobs: int | None
     checkpoint: Checkpoint | None = None
+    progress: Progress = field(default_factory=Progress)
+
+    @property
+    def n_sweeps(self) -> int:
+        """How many surfaces are solved at most: with learned weights, each pass has two."""
+        return self.n_passes * (2 if self.alpha is None else 1)
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,7 @@ def _passes(
             by_row, by_column = done[-1].sweep.metric.distances()
             row_graph = Graph.from_distances(by_row, for_rows)
             column_graph = Graph.from_distances(by_column, for_columns)
+        settings.progress.begin_pass(name)
         result = sweep(
             Surface(X, row_graph, column_graph, **options),
             X,
@@ -142,10 +150,12 @@ def _passes(
             weights=weight,
             keep_scales=keep_scales and number == len(weights),
             n_jobs=settings.n_jobs,
+            arm_done=settings.progress.arm_done,
             with_metric=for_embedding or number < len(weights),
             checkpoint=settings.checkpoint,
             name=f"{name.replace(' ', '-')}-{number}",
         )
+        settings.progress.end()
         report(f"{name} {number} of {len(weights)}", result)
         done.append(Pass(row_graph, column_graph, result))
     return done

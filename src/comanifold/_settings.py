@@ -80,7 +80,12 @@ def open_checkpoint(model: Any, X: NDArray[np.float64]) -> Iterator[Checkpoint |
         raise ValueError(f"checkpoint must be a directory, got {model.checkpoint!r:.60}")
     parameters = {name: repr(getattr(model, name)) for name in _OF_THE_SURFACE}
     with sole_use(Path(model.checkpoint)):
-        yield Checkpoint(model.checkpoint, X, {"comanifold": __version__, **parameters})
+        try:
+            yield Checkpoint(model.checkpoint, X, {"comanifold": __version__, **parameters})
+        except (KeyboardInterrupt, OSError) as error:
+            where = str(model.checkpoint)
+            error.add_note(f"What is done is kept in {where!r}: the same fit goes on from there.")
+            raise
 
 
 def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:

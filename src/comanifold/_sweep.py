@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from ._checkpoint import Checkpoint
+from ._parallel import StopSign, in_parallel, share, shared
 from ._threads import single_threaded_blas
 from .metrics import MultiScaleMetric
 from .solvers import TRAVERSALS, Scale, Solved, Surface
@@ -15,6 +16,9 @@ from .solvers import TRAVERSALS, Scale, Solved, Surface
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Weights = Callable[..., float]
+
+# The scales of an arm and what they add up to, as it is kept and sent.
+Part = tuple[list[Scale], dict[str, Array]]
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,32 @@ class Sweep:
         )
         return Sweep(scales, blocks, self.metric)
 
+    def add(self, other: "Sweep") -> None:
+        """Add the scales of another part of the same surface."""
+        self.scales.extend(other.scales)
+        if self.blocks is not None:
+            self.blocks.extend(other.blocks)
+        if self.metric is not None:
+            self.metric.merge(other.metric)
 
-def _nothing(X: Array, keep_scales: bool, with_metric: bool) -> Sweep:
-    return Sweep([], [] if keep_scales else None, MultiScaleMetric(X) if with_metric else None)
+
+@dataclass(frozen=True)
+class _Ground:
+    """What the arms of a surface have in common."""
+
+    surface: Surface
+    X: Array
+    weights: Weights
+    keep_scales: bool
+    with_metric: bool
+    stop: StopSign
+
+    def nothing(self) -> Sweep:
+        return Sweep(
+            [],
+            [] if self.keep_scales else None,
+            MultiScaleMetric(self.X) if self.with_metric else None,
+        )
 
 
 def sweep(
@@ -70,6 +97,7 @@ def sweep(
     weights: Weights,
     keep_scales: bool,
     n_jobs: int | None,
+    arm_done: Callable[[], None],
     with_metric: bool = True,
     checkpoint: Checkpoint | None = None,
     name: str = "",
@@ -77,69 +105,74 @@ def sweep(
     """Solve the surface from `start`, or from where nothing is fused yet, to one cluster.
 
     The tasks are the arms of the surface, and their sums are added in the order of the surface:
-    the same bits for any number of workers. A checkpoint keeps those that are done, by `name`.
+    the same bits for any number of workers. A checkpoint keeps those that are done, by `name`;
+    `arm_done` is called after each.
     """
     _, directions = TRAVERSALS[traversal]
-    total = _nothing(X, keep_scales, with_metric)
-
+    ground = _Ground(surface, X, weights, keep_scales, with_metric, StopSign())
+    for_all = share(ground)
+    places: list[str] = []
     finished = False
 
-    def tasks() -> Iterator:
+    def arms() -> Iterator:
         first = surface.start() if start is None else surface.solve(*start)
         for solved in surface.chain(first, traversal):
-            if finished:
-                return
             for direction in directions:
+                if finished:
+                    return
                 # The scale that an arm starts from is counted with the first of its arms.
                 own = direction == directions[0]
-                part = _nothing(X, keep_scales, with_metric)
                 place = f"{name}-{solved.scale.l}_{solved.scale.k}-{'lk'[direction[1]]}"
-                yield delayed(_kept_arm)(
-                    checkpoint, place, surface, part, solved, direction, own, weights
-                )
+                places.append(place)
+                if checkpoint is not None and checkpoint.has(place):
+                    yield _kept, (place,)
+                else:
+                    yield _arm, (for_all, place, solved, direction, own)
 
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator", prefer="threads")
-    for part in parallel(tasks()):
-        if finished:  # begun before the end was known
-            continue
-        total.scales.extend(part.scales)
-        if total.blocks is not None:
-            total.blocks.extend(part.blocks)
-        if total.metric is not None:
-            total.metric.merge(part.metric)
-        if traversal == "paper" and part.scales[-1].n_row_clusters <= surface.fewest[0]:
-            finished = True
+    total = ground.nothing()
+    done: dict[str, Part | None] = {}
+    n_added = 0
+    with in_parallel(arms(), n_jobs=n_jobs, stop=ground.stop, prefer="threads") as results:
+        for place, part in results:
+            # Kept by this process, because others may be on another machine.
+            if checkpoint is not None and part is not None:
+                checkpoint.save(place, *part)
+            done[place] = part
+            arm_done()
+            while not finished and n_added < len(places) and places[n_added] in done:
+                place = places[n_added]
+                scales, arrays = done.pop(place) or checkpoint.load(place)
+                total.add(ground.nothing().filled_with(scales, arrays))
+                n_added += 1
+                fewest = surface.fewest[0]
+                finished = traversal == "paper" and scales[-1].n_row_clusters <= fewest
     return total
 
 
-def _kept_arm(checkpoint: Checkpoint | None, place: str, surface: Surface, part: Sweep, *rest):
-    """The arm, from the checkpoint if it is there; otherwise it is solved and put there."""
-    if checkpoint is None:
-        return _arm(surface, part, *rest)
-    kept = checkpoint.load(place)
-    if kept is not None:
-        return part.filled_with(*kept)
-    done = _arm(surface, part, *rest)
-    checkpoint.save(place, done.scales, done.arrays())
-    return done
+def _kept(place: str) -> tuple[str, None]:
+    """An arm that the checkpoint has."""
+    return place, None
 
 
 def _arm(
-    surface: Surface,
-    part: Sweep,
+    for_all: Any,
+    place: str,
     start: Solved,
     direction: tuple[int, int],
     own: bool,
-    weights: Weights,
-) -> Sweep:
-    """Add the scales of an arm to `part`, with the one it starts from if it is its own."""
+) -> tuple[str, Part]:
+    """The scales of an arm added up, with the one it starts from if it is its own."""
+    ground: _Ground = shared(for_all)
+    part = ground.nothing()
     # The limit of the fit does not hold in another process.
     with single_threaded_blas():
         if own:
-            _add(part, start, weights)
-        for solved in surface.arm(start, direction):
-            _add(part, solved, weights)
-    return part
+            _add(part, start, ground.weights)
+        for solved in ground.surface.arm(start, direction):
+            _add(part, solved, ground.weights)
+            if ground.stop.is_up:
+                break
+    return place, (part.scales, part.arrays())
 
 
 def _add(part: Sweep, solved: Solved, weights: Weights) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, clone
 from sklearn.utils.validation import validate_data
 
+from ._callbacks import CallbackSupportMixin, Progress, with_callbacks
 from ._kept_scales import KeptScalesMixin
 from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
 from ._out_of_sample import PlacingMixin
@@ -25,7 +26,13 @@ from .solvers import mean_and_scale
 Array = NDArray[np.float64]
 
 
-class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin, BaseEstimator):
+class CoManifold(
+    CallbackSupportMixin,
+    KeptScalesMixin,
+    PlacingMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    BaseEstimator,
+):
     r"""Embed the rows and the columns of a matrix with missing entries.
 
     Co-manifold learning (Mishne, Chi and Coifman 2019): the matrix is smoothed along its rows
@@ -75,7 +82,8 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         `row_labels_at`, `column_labels_at`, `row_linkage_` and `column_linkage_`.
     n_jobs : int, optional
         Parts of the surface that are solved side by side, on threads unless a
-        `joblib.parallel_config` says otherwise. The result is the same, bit for bit.
+        `joblib.parallel_config` says otherwise: processes, or with ``parallel_config("dask")``
+        the workers of a Dask cluster. The result is the same, bit for bit.
     checkpoint : path, optional
         A directory in which finished parts of the surface are kept. A fit that was stopped goes
         on from there when it is called again, and ends with the same bits; the directory of a
@@ -83,7 +91,8 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
     random_state : int, RandomState or None, default=None
         Handed to `embedding` if it takes one and has none. The method itself draws nothing.
     verbose : int, default=0
-        1 reports the passes on standard error, 2 every scale.
+        1 reports the passes on standard error, 2 every scale. With scikit-learn 1.9 or newer
+        there is also ``set_callbacks(ProgressBar())`` of `sklearn.callback`.
     first_graphs : {"low-rank", "masked"}, default="low-rank"
         By what the neighbours in the first graphs are found: on the matrix completed by one of
         low rank (`comanifold.low_rank`), or on what both rows have observed, as in the paper
@@ -210,6 +219,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         }
         return cls(n_components, **{**paper, **parameters})
 
+    @with_callbacks
     @single_threaded_blas()
     def fit(self, X: ArrayLike, y: Any = None) -> "CoManifold":  # noqa: ARG002
         """Find the geometry of the rows and of the columns of X.
@@ -222,6 +232,8 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         y : ignored
         """
         settings = check_settings(self)
+        progress = Progress(self, settings.n_sweeps)
+        progress.begin_fit(X)
         names = row_names(X)
         self._X = X = check_matrix(self._read(X, reset=True))
         missing = np.isnan(X)
@@ -238,7 +250,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         with open_checkpoint(self, X) as checkpoint:
             last = run_passes(
                 (observed - self._mean) / self._scale,
-                replace(settings, checkpoint=checkpoint),
+                replace(settings, checkpoint=checkpoint, progress=progress),
                 keep_scales=bool(self.keep_scales),
                 report=partial(report_pass, self.verbose),
             )
@@ -261,6 +273,7 @@ class CoManifold(KeptScalesMixin, PlacingMixin, ClassNamePrefixFeaturesOutMixin,
         self._publish("row", by_row, self._rows)
         self._publish("column", by_column, self._columns)
         self._n_features_out = self.row_embedding_.shape[1]
+        progress.end(X)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002

@@ -1,7 +1,10 @@
 """`comanifold reproduce` as a user meets it."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -60,3 +63,120 @@ def test_a_file_in_place_of_the_folder(tmp_path):
     assert result.returncode == 2
     assert "is a file" in result.stderr
     assert (tmp_path / "results").read_text() == "mine"
+
+
+def test_a_scheduler_that_is_not_there(tmp_path):
+    result = comanifold(
+        "reproduce", "appendix", "--dask", "tcp://127.0.0.1:9", "--out", tmp_path / "out"
+    )
+    assert result.returncode == 1
+    assert "no Dask scheduler at tcp://127.0.0.1:9" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def tables(out):
+    return {f: f.read_bytes() for f in out.glob("data/*/*.csv") if not f.name.startswith(".")}
+
+
+def begin(out, *arguments, **options):
+    """The command, in the middle of its work."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "comanifold", "reproduce", "appendix", "--out", out, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+    deadline = time.monotonic() + 240
+    while not tables(out) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return process
+
+
+def running(group):
+    """How many processes of a group there are."""
+    table = subprocess.run(
+        ["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True
+    )
+    rows = [line.split() for line in table.stdout.splitlines()]
+    return sum(int(pgid) == group and not stat.startswith("Z") for pgid, stat in rows)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+@pytest.mark.parametrize(("name", "exit_code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_asked_to_stop_it_ends_its_workers_and_says_how_to_go_on(tmp_path, name, exit_code):
+    process = begin(tmp_path, "--jobs", "2")
+    try:
+        began = time.monotonic()
+        os.killpg(process.pid, getattr(signal, name))
+        _, told = process.communicate(timeout=60)
+        assert time.monotonic() - began < 10
+        assert process.returncode == exit_code
+        assert "the same command goes on" in told
+        assert "Traceback" not in told
+        while running(process.pid) and time.monotonic() - began < 10:
+            time.sleep(0.1)
+        assert running(process.pid) == 0
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_folder_in_use_is_refused(tmp_path):
+    process = begin(tmp_path, "--jobs", "1")
+    try:
+        second = comanifold("reproduce", "appendix", "--out", tmp_path)
+        assert second.returncode == 1
+        assert "in use by another run" in second.stderr
+        assert "Traceback" not in second.stderr
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs limits")
+def test_a_full_disk_ends_the_run_and_leaves_what_was_there(tmp_path):
+    import resource
+
+    process = begin(tmp_path, "--jobs", "1")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    before = tables(tmp_path)
+    result = comanifold(
+        "reproduce",
+        "appendix",
+        "--out",
+        tmp_path,
+        "--jobs",
+        "1",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )
+    assert result.returncode == 1
+    assert "could not be written, and is as it was: File too large" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert tables(tmp_path) == before
+    assert not list(tmp_path.glob("data/**/.part*"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_dask_cluster_gives_the_same_tables_also_when_a_worker_is_killed(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        worker = next(iter(client.run(os.getpid).values()))
+        process = begin(tmp_path / "dask", "--dask", cluster.scheduler_address)
+        os.kill(worker, signal.SIGKILL)
+        printed, told = process.communicate(timeout=300)
+    assert process.returncode == 0, told
+    assert "claims" in printed or "tables" in printed
+    assert comanifold("reproduce", "appendix", "--out", tmp_path / "here").returncode == 0
+    files = list((tmp_path / "here" / "tables").iterdir())
+    assert files
+    for file in files:
+        assert (tmp_path / "dask" / "tables" / file.name).read_bytes() == file.read_bytes()

@@ -1,14 +1,22 @@
 """The commands of `comanifold`, and what they have in common."""
 
+import signal
 import sys
+from types import FrameType
 
 import click
 
 from .. import __version__
 from ._reproduce import reproduce
 
-# What a shell expects of a program that was interrupted.
-_INTERRUPTED = 130
+
+class _Stopped(KeyboardInterrupt):
+    """By a signal."""
+
+    def __init__(self, number: int):
+        super().__init__()
+        # What a shell expects of a program that a signal has ended.
+        self.exit_code = 128 + number
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,6 +30,9 @@ commands.add_command(reproduce)
 
 def main() -> None:
     """Run a command; what a user can mend is said in a line, without a traceback."""
+    # Both end the workers, and the way to go on is told.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     try:
         sys.exit(commands.main(standalone_mode=False))
     except click.exceptions.Exit as leave:
@@ -29,6 +40,13 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+    except click.Abort as abort:
         click.echo("Stopped.", err=True)
-        sys.exit(_INTERRUPTED)
+        sys.exit(getattr(abort.__cause__, "exit_code", 1))
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    # Asked again, it ends at once.
+    for known in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(known, signal.SIG_DFL)
+    raise _Stopped(number)

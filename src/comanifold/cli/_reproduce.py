@@ -1,11 +1,15 @@
 """`comanifold reproduce`: the experiments of the paper."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 _NAMES = ("workflow", "embeddings", "clustering", "appendix", "geometry", "filling")
+
+_SECONDS_TO_CONNECT = 10
 
 
 @click.command(epilog="Example: comanifold reproduce all --out results --jobs 4")
@@ -29,6 +33,12 @@ _NAMES = ("workflow", "embeddings", "clustering", "appendix", "geometry", "filli
     help="Pieces of work done side by side; by default as many as there are processors.",
 )
 @click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Do the work on the Dask cluster whose scheduler is there, instead of in --jobs "
+    "processes: tcp://HOST:8786. Its workers need comanifold, and the data as here.",
+)
+@click.option(
     "--only",
     type=click.Choice(_NAMES),
     multiple=True,
@@ -40,6 +50,7 @@ def reproduce(
     out: Path,
     realizations: int | None,
     jobs: int,
+    dask: str | None,
     only: tuple[str, ...],
     quick: bool,
 ) -> None:
@@ -68,7 +79,7 @@ def reproduce(
         plan = plan.with_realizations(realizations)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with progress_bar() as bar:
+        with _cluster(dask), progress_bar() as bar:
             outcome = experiments.reproduce(
                 names,
                 out,
@@ -78,7 +89,7 @@ def reproduce(
             )
     except KeyboardInterrupt:
         click.echo(
-            f"Stopped. What is done is kept in {out / 'data'}: the same command goes on.",
+            f"What is done is kept in {out / 'data'}: the same command goes on.",
             err=True,
         )
         raise
@@ -92,3 +103,25 @@ def reproduce(
             f"{len(lines)} pieces of work failed; the same command tries them again:\n"
             + "\n".join(lines[:10])
         )
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[None]:
+    """Have joblib use the Dask cluster at an address."""
+    if address is None:
+        yield
+        return
+    try:
+        from dask.distributed import Client
+    except ImportError as error:
+        raise click.ClickException(
+            f"--dask needs {error.name}: pip install 'comanifold[dask]'"
+        ) from error
+    from joblib import parallel_config
+
+    try:
+        client = Client(address, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"no Dask scheduler at {address}: {error}") from error
+    with client, parallel_config("dask"):
+        yield

@@ -56,7 +56,7 @@ def reproduce(
     out: Path,
     *,
     plan: Plan | None = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     report: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Run experiments of the paper and draw their figures.
@@ -74,8 +74,9 @@ def reproduce(
         versions.
     plan : Plan, optional
         How much to do; by default all of it.
-    n_jobs : int, default=1
-        Pieces of work done side by side.
+    n_jobs : int, optional
+        Pieces of work done side by side, in processes unless a `joblib.parallel_config` says
+        otherwise. The tables are the same.
     report : callable, optional
         Told of the progress.
     """
@@ -111,7 +112,7 @@ def reproduce(
 def _run(
     units: Sequence[Unit],
     folder: Path,
-    n_jobs: int,
+    n_jobs: int | None,
     report: Callable[[Progress], None] | None,
 ) -> list[Failure]:
     n_done = sum(unit.is_done(folder) for unit in units)

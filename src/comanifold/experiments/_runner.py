@@ -1,15 +1,19 @@
 """Runs pieces of work side by side, each written down as soon as it is done."""
 
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import parallel_config
 
 from .._files import whole_file
+from .._parallel import in_parallel
 
 
 @dataclass(frozen=True)
@@ -44,27 +48,49 @@ class Failure:
 
 
 def run_units(
-    units: Sequence[Unit], folder: Path, n_jobs: int = 1
+    units: Sequence[Unit], folder: Path, n_jobs: int | None = None
 ) -> Iterator[tuple[Unit, Failure | None]]:
-    """Do the units that are not done yet; yields each when it is finished."""
+    """Do the units that are not done yet; yields each when it is finished.
+
+    They run in processes unless a `joblib.parallel_config` says otherwise.
+    """
     todo = [unit for unit in units if not unit.is_done(folder)]
-    # One file at a time reaches the disk whole, so that being killed costs the work in hand only.
-    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2 * n_jobs")
-    for unit, reason in run(delayed(_attempt)(unit, folder) for unit in todo):
-        yield unit, None if reason is None else Failure(unit, reason)
+    with ExitStack() as stack:
+        with _deaf_to_interrupts():
+            calls = ((_attempt, (unit,)) for unit in todo)
+            results = stack.enter_context(in_parallel(calls, n_jobs=n_jobs))
+        for unit, table, reason in results:
+            if table is not None:
+                # By this process, because others may be on another machine, and because a disk
+                # that is full is the end of the run and not of one unit. One file at a time
+                # reaches the disk whole, so that being killed costs the work in hand only.
+                with whole_file(unit.file(folder)) as part:
+                    table.to_csv(part, index=False)
+            yield unit, None if reason is None else Failure(unit, reason)
 
 
-def _attempt(unit: Unit, folder: Path) -> tuple[Unit, str | None]:
+def _attempt(unit: Unit) -> tuple[Unit, pd.DataFrame | None, str | None]:
     try:
-        with warnings.catch_warnings():
+        # A unit is one task, also where the workers could share its parts.
+        with warnings.catch_warnings(), parallel_config("sequential"):
             # How well each method did is in the table.
             warnings.simplefilter("ignore")
-            table = unit.function(*unit.arguments)
-        with whole_file(unit.file(folder)) as part:
-            table.to_csv(part, index=False)
+            return unit, unit.function(*unit.arguments), None
     except Exception as error:
-        return unit, f"{type(error).__name__}: {error}"
-    return unit, None
+        return unit, None, f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes begun meanwhile do not hear Ctrl-C: this one does, and ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard_by = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard_by)
 
 
 def collect(units: Sequence[Unit], folder: Path) -> pd.DataFrame:

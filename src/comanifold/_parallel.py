@@ -1,0 +1,87 @@
+"""Tasks side by side, wherever joblib has been told to run them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
+
+
+class StopSign:
+    """Tells threads that nobody waits for them any more.
+
+    Copies in other processes do not hear of it: those are ended from outside.
+    """
+
+    def __init__(self) -> None:
+        self.is_up = False
+
+
+@contextmanager
+def in_parallel(
+    calls: Iterable[tuple[Callable, tuple]],
+    *,
+    n_jobs: int | None,
+    stop: StopSign | None = None,
+    prefer: str | None = None,
+) -> Iterator[Iterator[Any]]:
+    """The result of each function of its arguments, in the order in which they are finished.
+
+    The workers are those of the ambient `joblib.parallel_config`; without one, `n_jobs` of those
+    that are preferred. Leaving by an error, or by Ctrl-C, ends what is still running.
+    """
+    client = _dask_client()
+    # The rest of the calls would be made by the thread that talks to Dask, which must not wait.
+    ahead = "2 * n_jobs" if client is None else "all"
+    run = Parallel(
+        n_jobs, return_as="generator_unordered", prefer=prefer, batch_size=1, pre_dispatch=ahead
+    )
+    results = None
+    with nullcontext() if client is None else _large_tasks():
+        try:
+            results = run(delayed(function)(*arguments) for function, arguments in calls)
+            yield results
+        except BaseException as error:
+            if stop is not None:
+                stop.is_up = True
+            if results is not None:
+                # Closed, it would warn of the results that are lost; so it just stops.
+                results.throw(error)
+            raise
+
+
+def share(value: Any) -> Any:
+    """`value` as an argument that many calls have in common; they get at it by `shared`.
+
+    A Dask cluster gets it once. It is the result of a task there, not scattered data, so that it
+    is made anew when the worker that had it is lost.
+    """
+    client = _dask_client()
+    if client is None:
+        return value
+    with _large_tasks():
+        return client.submit(_itself, value, pure=False)
+
+
+def shared(value: Any) -> Any:
+    """What was given to `share`."""
+    # On a cluster of one worker joblib makes the calls here.
+    return value.result() if hasattr(value, "result") else value
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _dask_client() -> Any:
+    """That of the cluster which joblib has been told to use, if it has been."""
+    backend, _ = get_active_backend()
+    return getattr(backend, "client", None)
+
+
+def _large_tasks() -> Any:
+    """No warnings of large tasks: what is in ours is needed, and sent once."""
+    import dask
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"})

@@ -1,0 +1,190 @@
+"""Arms of the surface on threads, in processes and on a Dask cluster: the same bits."""
+
+import _thread
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+from comanifold import CoManifold, _sweep
+
+
+def holes(n_rows=30, n_columns=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.cos(np.linspace(0, 3, n_rows)[:, None] - np.linspace(0, 3, n_columns))
+    X += 0.1 * rng.normal(size=X.shape)
+    X[rng.random(X.shape) < 0.4] = np.nan
+    return X
+
+
+def assert_same(model, other):
+    for name in ("row_distances_", "column_distances_", "filled_", "row_embedding_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
+    for mine, yours in zip(model.scales_, other.scales_, strict=True):
+        assert (mine.l, mine.k, mine.objective, mine.weight) == (
+            yours.l,
+            yours.k,
+            yours.objective,
+            yours.weight,
+        )
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_workers_of_joblib_give_the_same_bits(backend):
+    X = holes()
+    with parallel_config(backend, n_jobs=2):
+        model = CoManifold(n_passes=2, keep_scales=True).fit(X)
+    alone = CoManifold(n_passes=2, keep_scales=True).fit(X)
+    assert_same(model, alone)
+    for scale in alone.scales_:
+        at = scale.l, scale.k
+        np.testing.assert_array_equal(model.estimate_at(*at), alone.estimate_at(*at))
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_the_traversal_of_the_paper_ends_at_the_same_scale(backend):
+    X = holes(seed=1)
+    with parallel_config(backend, n_jobs=2):
+        model = CoManifold.as_in_the_paper().fit(X)
+    assert_same(model, CoManifold.as_in_the_paper().fit(X))
+
+
+def test_arrays_that_processes_get_as_files_give_the_same_bits():
+    # From a megabyte on, joblib hands over arrays as files that can only be read.
+    X = holes(400, 330)
+    options = {"alpha": -0.5, "start_scale": 4, "traversal": "paper"}
+    with parallel_config("loky", n_jobs=2):
+        model = CoManifold(**options).fit(X)
+    assert_same(model, CoManifold(**options).fit(X))
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("parameters", [{}, {"traversal": "paper", "keep_scales": True}])
+def test_a_dask_cluster_gives_the_same_bits(parameters):
+    X = holes()
+    with parallel_config("dask"):
+        model = CoManifold(**parameters).fit(X)
+    assert_same(model, CoManifold(**parameters).fit(X))
+
+
+def test_a_cluster_of_one_worker_gives_the_same_bits():
+    distributed = pytest.importorskip("distributed")
+    X = holes()
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+        parallel_config("dask", client=client),
+    ):
+        model = CoManifold().fit(X)
+    assert_same(model, CoManifold().fit(X))
+
+
+@pytest.mark.usefixtures("client")
+def test_what_the_arms_share_is_sent_to_dask_once(monkeypatch):
+    pickled = []
+
+    def counted(self, protocol):
+        pickled.append(self)
+        return object.__reduce_ex__(self, protocol)
+
+    monkeypatch.setattr(_sweep._Ground, "__reduce_ex__", counted, raising=False)
+    with parallel_config("dask"):
+        model = CoManifold(alpha=-0.5, n_passes=2, first_graphs="masked").fit(holes())
+    # For each of the two surfaces to the scheduler, which is in this process, and from there to
+    # one of the workers; not with each of the arms.
+    assert len(model.scales_) > 20
+    assert len(pickled) <= 4
+
+
+def test_a_killed_worker_of_dask_costs_no_results(client, tmp_path):
+    X = holes(60, 80)
+    worker = next(iter(client.run(os.getpid).values()))
+
+    def kill():
+        deadline = time.monotonic() + 120
+        while not list(tmp_path.glob("pass*.npz")) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        os.kill(worker, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with parallel_config("dask"):
+        model = CoManifold(checkpoint=tmp_path).fit(X)
+    killer.join()
+    assert worker not in client.run(os.getpid).values()
+    assert_same(model, CoManifold().fit(X))
+
+
+def test_what_each_arm_is_sent_is_less_than_what_they_share():
+    import pickle
+
+    X = holes(120, 90)
+    shared, own = [], []
+
+    def look(function, *arguments):
+        if len(arguments) > 1:
+            shared.append(len(pickle.dumps(arguments[0])))
+            own.append(len(pickle.dumps(arguments[1:])))
+        return function(*arguments)
+
+    original = _sweep.in_parallel
+
+    def watched(calls, **options):
+        return original(((look, (function, *rest)) for function, rest in calls), **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_sweep, "in_parallel", watched)
+        CoManifold().fit(X)
+    assert np.mean(own) < 0.5 * min(shared)
+    # The matrix in its three forms, and nothing of the size of the distances.
+    assert max(shared) < 5 * X.nbytes
+
+
+def test_no_dask_is_loaded_unless_asked_for():
+    code = (
+        "import sys, numpy as np; from comanifold import CoManifold\n"
+        "CoManifold(n_jobs=2, alpha=-0.5).fit(np.random.default_rng(0).normal(size=(8, 7)))\n"
+        "print([m for m in ('dask', 'distributed') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_threads_leave_off_when_a_fit_is_interrupted(monkeypatch):
+    def endless(self, start, step):  # noqa: ARG001
+        while True:
+            time.sleep(0.01)
+            yield start
+
+    CoManifold(n_jobs=2).fit(holes())
+    before = threading.active_count()
+    monkeypatch.setattr(_sweep.Surface, "arm", endless)
+    timer = threading.Timer(1.0, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        CoManifold(n_jobs=2).fit(holes())
+    timer.join()
+    deadline = time.monotonic() + 20
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
