@@ -1,0 +1,73 @@
+"""What the first fit costs: importing, compiling, and running for the first time.
+
+    python benchmarks/start.py
+
+In fresh processes: the import of the package and what it loads, against that of NumPy alone; a
+first fit with nothing compiled, one with the compiled code in the cache, and a second fit in the
+same process, to which both are compared. A matrix of 200 x 150, half missing.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+IMPORT = """
+import sys, time
+began = time.perf_counter()
+import {name}
+{use}
+loaded = [m for m in ("matplotlib", "dask", "pandas", "rich", "click", "plotly") if m in sys.modules]
+print(time.perf_counter() - began, "and ".join(loaded) or "nothing")
+"""
+
+FITS = """
+import time
+import numpy as np
+from comanifold import CoManifold
+from comanifold.datasets import make_linkage, remove_entries
+X = remove_entries(make_linkage(200, 150, noise=0.1, random_state=0).X, 0.5, random_state=0)
+for _ in range(2):
+    began = time.perf_counter()
+    CoManifold().fit(X)
+    print(time.perf_counter() - began)
+"""
+
+
+def run(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split("\n")
+
+
+def importing(name, use="", repeat=5):
+    lines = [run(IMPORT.format(name=name, use=use))[0].split(" ", 1) for _ in range(repeat)]
+    return min(float(seconds) for seconds, _ in lines), lines[0][1]
+
+
+def main():
+    numpy, _ = importing("numpy")
+    print(f"import numpy {numpy:.2f} s")
+    for what, use in (("import comanifold", ""), ("and CoManifold", "comanifold.CoManifold")):
+        seconds, loaded = importing("comanifold", use)
+        print(f"{what:18} {seconds:.2f} s, {seconds / numpy:.1f} times; of what is heavy: {loaded}")
+    with tempfile.TemporaryDirectory() as cache:
+        fits = {
+            "nothing compiled": run(FITS, NUMBA_CACHE_DIR=cache),
+            "compiled before": run(FITS, NUMBA_CACHE_DIR=cache),
+        }
+    for label, lines in fits.items():
+        first, second = map(float, lines[:2])
+        print(
+            f"first fit, {label}: {first:.1f} s; second {second:.2f} s; "
+            f"{first - second:.1f} s behind, {first / second:.1f} times"
+        )
+
+
+if __name__ == "__main__":
+    main()
