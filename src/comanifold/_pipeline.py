@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ._checkpoint import Checkpoint
 from ._sweep import Sweep, Weights, sweep
-from .graphs import Graph
+from .graphs import CandidatePairs, Graph, Pairs
 from .low_rank import LowRankCompletion
 from .metrics import CostWeights, ErrorWeights, Hidden, WeightsAsBefore
 from .penalties import Penalty
@@ -41,7 +41,13 @@ class Settings:
     max_iter: int
     tol: float
     n_jobs: int | None
+    # Neighbours of each row and of each column whose distances are kept, None for all.
+    n_candidates: tuple[int | None, int | None] = (None, None)
     checkpoint: Checkpoint | None = None
+
+    @property
+    def is_sparse(self) -> bool:
+        return any(n is not None for n in self.n_candidates)
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     low_rank = settings.first_graphs == "low-rank"
     compared, compared_rest = X, hidden.rest
     if low_rank:
-        completion = LowRankCompletion(hidden)
+        completion = LowRankCompletion(hidden, iterative=settings.is_sparse)
         compared, compared_rest = completion.complete(X), completion.rest
     if settings.alpha is not None:
         weights = [CostWeights(settings.alpha)] * settings.n_passes
@@ -126,8 +132,12 @@ def _passes(
         "tol": settings.tol,
     }
     for_rows, for_columns = settings.n_neighbors
-    row_graph = Graph.nearest_neighbors(compared, for_rows)
-    column_graph = Graph.nearest_neighbors(compared.T, for_columns)
+    (row_graph, row_pairs), (column_graph, column_pairs) = (
+        _first_graph(points, n_neighbors, n_candidates)
+        for points, n_neighbors, n_candidates in zip(
+            (compared, compared.T), settings.n_neighbors, settings.n_candidates, strict=True
+        )
+    )
     done: list[Pass] = []
     for number, weight in enumerate(weights, start=1):
         if done:
@@ -143,9 +153,20 @@ def _passes(
             keep_scales=keep_scales and number == len(weights),
             n_jobs=settings.n_jobs,
             with_metric=for_embedding or number < len(weights),
+            pairs=(row_pairs, column_pairs),
             checkpoint=settings.checkpoint,
             name=f"{name.replace(' ', '-')}-{number}",
         )
         report(f"{name} {number} of {len(weights)}", result)
         done.append(Pass(row_graph, column_graph, result))
     return done
+
+
+def _first_graph(
+    X: Array, n_neighbors: int, n_candidates: int | None
+) -> tuple[Graph, Pairs | None]:
+    """The graph of the nearest rows, and the pairs whose distances are kept if not all are."""
+    if n_candidates is None:
+        return Graph.nearest_neighbors(X, n_neighbors), None
+    candidates = CandidatePairs(X, n_candidates)
+    return Graph.from_distances(candidates.distances, n_neighbors), candidates.pairs

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from ._checkpoint import Checkpoint
 from ._threads import single_threaded_blas
+from .graphs import Pairs
 from .metrics import MultiScaleMetric
 from .solvers import TRAVERSALS, Scale, Solved, Surface
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Weights = Callable[..., float]
+PairsOfModes = tuple[Pairs | None, Pairs | None]
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,9 @@ class Sweep:
         return Sweep(scales, blocks, self.metric)
 
 
-def _nothing(X: Array, keep_scales: bool, with_metric: bool) -> Sweep:
-    return Sweep([], [] if keep_scales else None, MultiScaleMetric(X) if with_metric else None)
+def _nothing(X: Array, keep_scales: bool, with_metric: bool, pairs: PairsOfModes) -> Sweep:
+    metric = MultiScaleMetric(X, pairs) if with_metric else None
+    return Sweep([], [] if keep_scales else None, metric)
 
 
 def sweep(
@@ -71,6 +74,7 @@ def sweep(
     keep_scales: bool,
     n_jobs: int | None,
     with_metric: bool = True,
+    pairs: PairsOfModes = (None, None),
     checkpoint: Checkpoint | None = None,
     name: str = "",
 ) -> Sweep:
@@ -78,9 +82,10 @@ def sweep(
 
     The tasks are the arms of the surface, and their sums are added in the order of the surface:
     the same bits for any number of workers. A checkpoint keeps those that are done, by `name`.
+    The metric has distances at `pairs` of rows and of columns alone, or at all of them.
     """
     _, directions = TRAVERSALS[traversal]
-    total = _nothing(X, keep_scales, with_metric)
+    total = _nothing(X, keep_scales, with_metric, pairs)
 
     finished = False
 
@@ -92,7 +97,7 @@ def sweep(
             for direction in directions:
                 # The scale that an arm starts from is counted with the first of its arms.
                 own = direction == directions[0]
-                part = _nothing(X, keep_scales, with_metric)
+                part = _nothing(X, keep_scales, with_metric, pairs)
                 place = f"{name}-{solved.scale.l}_{solved.scale.k}-{'lk'[direction[1]]}"
                 yield delayed(_kept_arm)(
                     checkpoint, place, surface, part, solved, direction, own, weights

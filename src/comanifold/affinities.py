@@ -29,7 +29,7 @@ def refuse_asymmetric(distances: Any) -> None:
 def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
     """sigma, or one for each row of distances."""
     check_bandwidth(bandwidth)
-    q = _local_neighbor(bandwidth)
+    q = local_neighbor(bandwidth)
     if q is not None:
         return _distances_to_neighbor(distances, q)
     if isinstance(bandwidth, str):
@@ -43,7 +43,7 @@ def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
 
 def check_bandwidth(bandwidth: Any) -> None:
     """Refuse what is no bandwidth."""
-    if _local_neighbor(bandwidth) is not None:
+    if local_neighbor(bandwidth) is not None:
         return
     if isinstance(bandwidth, str) and bandwidth == "median":
         return
@@ -55,7 +55,7 @@ def check_bandwidth(bandwidth: Any) -> None:
         )
 
 
-def _local_neighbor(bandwidth: Any) -> int | None:
+def local_neighbor(bandwidth: Any) -> int | None:
     if isinstance(bandwidth, str) and bandwidth == "local":
         return _LOCAL_NEIGHBOR
     is_pair = isinstance(bandwidth, (tuple, list)) and len(bandwidth) == 2

@@ -6,6 +6,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .metrics import Hidden
 
@@ -19,6 +20,9 @@ _N_PENALTIES = 20
 # Rounds for one penalty, and the relative change of the matrix at which they stop.
 _ROUNDS = 100
 _STEADY = 3e-3
+
+# Relative error of the eigenvalues that are found by iterations.
+_CLOSE_TO_EIGEN = 1e-8
 
 # So many penalties may predict hidden entries no better before the path is given up.
 _PATIENCE = 2
@@ -35,6 +39,10 @@ class LowRankCompletion:
     ----------
     hidden : Hidden
         A matrix of mean zero and the entries of it that are hidden.
+    iterative : bool, default=False
+        Find leading directions by Lanczos iterations instead of from the products of all rows,
+        or of all columns: the same but for rounding errors, in memory and time that grow with
+        the size of the matrix.
 
     Attributes
     ----------
@@ -48,10 +56,11 @@ class LowRankCompletion:
     fast alternating least squares.
     """
 
-    def __init__(self, hidden: Hidden):
+    def __init__(self, hidden: Hidden, *, iterative: bool = False):
+        self._iterative = iterative
         self._n_steps, least, worse = 1, np.inf, 0
         self.rest = hidden.rest
-        for step, (A, B) in enumerate(_path(hidden.rest), start=1):
+        for step, (A, B) in enumerate(_path(hidden.rest, iterative), start=1):
             predicted = np.einsum("er,er->e", A[hidden.rows], B[hidden.columns])
             error = float(np.sum((predicted - hidden.values) ** 2))
             worse += 1
@@ -63,31 +72,30 @@ class LowRankCompletion:
 
     def complete(self, X: Array) -> Array:
         """X, filled in under the penalty that was found."""
-        for A, B in islice(_path(X), self._n_steps):
+        for A, B in islice(_path(X, self._iterative), self._n_steps):
             completed = np.where(np.isnan(X), A @ B.T, X)
         return completed
 
 
-def _path(X: Array) -> Iterator[tuple[Array, Array]]:
+def _path(X: Array, iterative: bool = False) -> Iterator[tuple[Array, Array]]:
     """Factors A, B of solutions A B' under falling penalties, each from the last.
 
     The two are not computed alike: which comes first depends on the matrix alone, so that
     transposing it swaps them.
     """
     if _prefer_transposed(X):
-        for B, A in _path(X.T):
+        for B, A in _path(X.T, iterative):
             yield A, B
         return
     missing = np.isnan(X)
     filled = np.where(missing, 0.0, X)
     n_directions = min(_MOST_DIRECTIONS, *X.shape)
-    leading = [X.shape[1] - n_directions, X.shape[1] - 1]
     product, penalty = np.zeros_like(X), 0.0
     for step in range(_N_PENALTIES):
         np.copyto(filled, product, where=missing)
         # Directions that a larger penalty had suppressed come in anew, and not out of what
         # rounding errors had left of them.
-        squares, V = linalg.eigh(filled.T @ filled, subset_by_index=leading)
+        squares, V = _leading(filled, n_directions, iterative)
         values = np.sqrt(np.maximum(squares, 0.0))
         penalty = _FALL * (penalty if step else float(values[-1]) or 1.0)
         kept = values > penalty
@@ -108,6 +116,23 @@ def _path(X: Array) -> Iterator[tuple[Array, Array]]:
             if np.linalg.norm(product - before) <= _STEADY * np.linalg.norm(product):
                 break
         yield A, B
+
+
+def _leading(filled: Array, n_directions: int, iterative: bool) -> tuple[Array, Array]:
+    """The largest eigenvalues of filled' filled, growing, and their vectors."""
+    n_columns = filled.shape[1]
+    if not iterative or n_columns <= 4 * n_directions:
+        last = [n_columns - n_directions, n_columns - 1]
+        return linalg.eigh(filled.T @ filled, subset_by_index=last)
+    products = LinearOperator(
+        (n_columns, n_columns), matvec=lambda x: filled.T @ (filled @ x), dtype=float
+    )
+    # A start that follows the order of the columns, as the result must; one that is constant
+    # along them could miss directions.
+    start = filled.sum(axis=0) + filled[np.argmax((filled**2).sum(axis=1))]
+    squares, V = eigsh(products, k=n_directions, which="LA", v0=start, tol=_CLOSE_TO_EIGEN)
+    order = np.argsort(squares)
+    return squares[order], V[:, order]
 
 
 def _prefer_transposed(X: Array) -> bool:
