@@ -74,3 +74,12 @@ def test_nothing_to_go_by():
     X = np.zeros((6, 5))
     X[0, 0] = X[3, 2] = np.nan
     np.testing.assert_array_equal(LowRankCompletion(Hidden(X)).complete(X), np.zeros((6, 5)))
+
+
+@pytest.mark.parametrize("shape", [(120, 90), (60, 150)])
+def test_iterations_find_the_same_directions(shape):
+    X, _ = low_rank_matrix(1, shape, rank=4, noise=0.5)
+    hidden = Hidden(X)
+    one, other = LowRankCompletion(hidden), LowRankCompletion(hidden, iterative=True)
+    np.testing.assert_allclose(other.rest, one.rest, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(other.complete(X), one.complete(X), rtol=0, atol=1e-6)

@@ -62,7 +62,7 @@ class Pass:
 
 def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
     """The last pass over X, every row and column of which has an observed entry."""
-    hidden = Hidden(X)
+    hidden = Hidden(X, in_parts=settings.is_sparse)
     if not len(hidden.values):
         # Nothing is missing, and the metric is the Euclidean distance whatever the weights, and
         # leads to the same graphs; or too little is there to judge by.
