@@ -27,7 +27,7 @@ PARTS = {
     "solving scales": (Surface, "solve"),
     "adding up distances": (MultiScaleMetric, "add"),
     "completing by low rank": (LowRankCompletion, "__init__"),
-    "completing again": (LowRankCompletion, "complete"),
+    "completing again": (LowRankCompletion, "factors"),
     "neighbour graphs": (_pipeline.Graph, "nearest_neighbors"),
     "diffusion maps": (DiffusionMap, "fit"),
     "orders": (_embedded, "embedding_order"),

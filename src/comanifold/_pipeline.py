@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ._checkpoint import Checkpoint
 from ._sweep import Sweep, Weights, sweep
 from .graphs import CandidatePairs, Graph, Pairs
-from .low_rank import LowRankCompletion
+from .low_rank import LowRankCompletion, fill_in
 from .metrics import CostWeights, ErrorWeights, Hidden, WeightsAsBefore
 from .penalties import Penalty
 from .solvers import Surface
@@ -69,13 +69,15 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
         alpha = _PAPER_ALPHA if settings.alpha is None else settings.alpha
         is_complete = not np.isnan(X).any()
         weights: list[Weights] = [CostWeights(alpha)] * (1 if is_complete else settings.n_passes)
-        last = _passes(X, X, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+        last = _passes(X, lambda: X, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
         return last if settings.alpha is not None else _with_unit_weight(last)
     low_rank = settings.first_graphs == "low-rank"
-    compared, compared_rest = X, hidden.rest
+    # Both made where they are needed, and not kept: each is as large as the data.
+    compared, compared_rest = (lambda: X), (lambda: hidden.rest)
     if low_rank:
         completion = LowRankCompletion(hidden, iterative=settings.is_sparse)
-        compared, compared_rest = completion.complete(X), completion.rest
+        factors = completion.factors(X)
+        compared, compared_rest = (lambda: fill_in(X, *factors)), (lambda: completion.rest)
     if settings.alpha is not None:
         weights = [CostWeights(settings.alpha)] * settings.n_passes
         return _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
@@ -90,8 +92,8 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     if not low_rank:
         return _with_unit_weight(last)
     # The completion is a filled-in matrix as well, and counts as one more scale.
-    weight = hidden.weigh(compared_rest[hidden.rows, hidden.columns]) / weights[-1].unit
-    last.sweep.metric.add(compared, np.arange(len(X)), np.arange(X.shape[1]), weight)
+    weight = hidden.weigh(compared_rest()[hidden.rows, hidden.columns]) / weights[-1].unit
+    last.sweep.metric.add(compared(), np.arange(len(X)), np.arange(X.shape[1]), weight)
     return _with_unit_weight(replace(last, low_rank_weight=weight))
 
 
@@ -109,7 +111,7 @@ def _with_unit_weight(done: Pass) -> Pass:
 
 def _passes(
     X: Array,
-    compared: Array,
+    compared: Callable[[], Array],
     settings: Settings,
     weights: list[Weights],
     name: str,
@@ -122,7 +124,7 @@ def _passes(
 
     Without an embedding to come, the last needs no metric.
 
-    The rows and columns of `compared` are what the neighbours in the first graphs are found by.
+    The rows and columns of `compared()` are what the neighbours in the first graphs are found by.
     """
     options: dict[str, Any] = {
         "penalty": settings.penalty,
@@ -132,12 +134,10 @@ def _passes(
         "tol": settings.tol,
     }
     for_rows, for_columns = settings.n_neighbors
-    (row_graph, row_pairs), (column_graph, column_pairs) = (
-        _first_graph(points, n_neighbors, n_candidates)
-        for points, n_neighbors, n_candidates in zip(
-            (compared, compared.T), settings.n_neighbors, settings.n_candidates, strict=True
-        )
-    )
+    points = compared()
+    row_graph, row_pairs = _first_graph(points, for_rows, settings.n_candidates[0])
+    column_graph, column_pairs = _first_graph(points.T, for_columns, settings.n_candidates[1])
+    del points
     done: list[Pass] = []
     for number, weight in enumerate(weights, start=1):
         if done:

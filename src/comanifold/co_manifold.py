@@ -245,7 +245,8 @@ class CoManifold(
         warn_of_unobserved("column", self.unobserved_columns_)
         self.row_names_in_ = names
 
-        observed = X[np.ix_(self._rows, self._columns)]
+        all_known = self._rows.all() and self._columns.all()
+        observed = X if all_known else X[np.ix_(self._rows, self._columns)]
         self._mean, self._scale = mean_and_scale(observed)
         settings = replace(settings, n_candidates=choose_candidates(self, observed.shape))
         with open_checkpoint(self, X, settings) as checkpoint:

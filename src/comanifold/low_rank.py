@@ -59,22 +59,37 @@ class LowRankCompletion:
     def __init__(self, hidden: Hidden, *, iterative: bool = False):
         self._iterative = iterative
         self._n_steps, least, worse = 1, np.inf, 0
-        self.rest = hidden.rest
+        self._hidden = hidden
+        self._of_rest: tuple[Array, Array] | None = None
         for step, (A, B) in enumerate(_path(hidden.rest, iterative), start=1):
             predicted = np.einsum("er,er->e", A[hidden.rows], B[hidden.columns])
             error = float(np.sum((predicted - hidden.values) ** 2))
             worse += 1
             if error < least:
                 self._n_steps, least, worse = step, error, 0
-                self.rest = np.where(np.isnan(hidden.rest), A @ B.T, hidden.rest)
+                self._of_rest = A, B
             if worse == _PATIENCE:
                 break
 
+    @property
+    def rest(self) -> Array:
+        rest = self._hidden.rest
+        return rest if self._of_rest is None else fill_in(rest, *self._of_rest)
+
+    def factors(self, X: Array) -> tuple[Array, Array]:
+        """A and B of the matrix A B' that goes with X under the penalty that was found."""
+        for A, B in islice(_path(X, self._iterative), self._n_steps):
+            found = A, B
+        return found
+
     def complete(self, X: Array) -> Array:
         """X, filled in under the penalty that was found."""
-        for A, B in islice(_path(X, self._iterative), self._n_steps):
-            completed = np.where(np.isnan(X), A @ B.T, X)
-        return completed
+        return fill_in(X, *self.factors(X))
+
+
+def fill_in(X: Array, A: Array, B: Array) -> Array:
+    """X, its missing entries from A B'."""
+    return np.where(np.isnan(X), A @ B.T, X)
 
 
 def _path(X: Array, iterative: bool = False) -> Iterator[tuple[Array, Array]]:

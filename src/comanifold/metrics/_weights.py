@@ -115,9 +115,15 @@ class Hidden:
             chosen = chosen[:0]
         self.rows, self.columns = rows[chosen], columns[chosen]
         self.values = X[self.rows, self.columns]
-        self.rest = X.copy()
-        self.rest[self.rows, self.columns] = np.nan
+        self._X = X
         self.floor = 1e-6 * float(np.nanvar(X)) or 1.0
+
+    @property
+    def rest(self) -> Array:
+        """Made anew each time: it is as large as the matrix, and not needed for long."""
+        rest = self._X.copy()
+        rest[self.rows, self.columns] = np.nan
+        return rest
 
     def weigh(self, predicted: Array) -> float:
         """The weight of what predicts these values of the hidden entries."""
