@@ -17,8 +17,9 @@ import sys, time
 began = time.perf_counter()
 import {name}
 {use}
-loaded = [m for m in ("matplotlib", "dask", "pandas", "rich", "click", "plotly") if m in sys.modules]
-print(time.perf_counter() - began, "and ".join(loaded) or "nothing")
+heavy = ("matplotlib", "dask", "pandas", "rich", "click", "plotly")
+loaded = [name for name in heavy if name in sys.modules]
+print(time.perf_counter() - began, " and ".join(loaded) or "nothing")
 """
 
 FITS = """

@@ -160,7 +160,7 @@ def test_an_estimator_that_places_no_new_points():
         ({"embedding": "umap"}, "embedding must be one of 'diffusion'"),
         ({"embedding": 3}, "embedding must be"),
         ({"bandwidth": 0.0}, "bandwidth must be"),
-        ({"distances": "sparse"}, "distances must be one of 'auto', 'dense'"),
+        ({"distances": "some"}, "distances must be one of 'auto', 'dense', 'sparse'"),
         ({"first_graphs": "full"}, "first_graphs must be one of 'low-rank', 'masked'"),
         ({"traversal": "diagonal"}, "traversal must be one of 'paper', 'symmetric'"),
         ({"tol": 0.0}, "tol must be"),

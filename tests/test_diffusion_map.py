@@ -232,3 +232,19 @@ def test_a_few_points_that_are_alike_do_not_fall_out_of_the_walk():
     centres = np.array([embedding[groups == g].mean(axis=0) for g in range(3)])
     spread = max(embedding[groups == g].std(axis=0).max() for g in range(3))
     assert pdist(centres).min() > 5 * spread
+
+
+def test_many_points_along_a_curve(monkeypatch):
+    # Eigenvalues that lie this close are out of reach of iterations alone.
+    t = np.linspace(0.0, 1.0, 3000)
+    i = np.arange(3000)
+    near = [(i[:-step], i[step:]) for step in range(1, 12)]
+    rows, columns = (np.concatenate([pair[k] for pair in near]) for k in range(2))
+    upper = sparse.csr_array((np.abs(t[rows] - t[columns]), (rows, columns)), shape=(3000, 3000))
+    found = DiffusionMap(3, metric="precomputed").fit(upper + upper.T)
+    assert (found.eigenvalues_ > 1 - 1e-3).all()
+    for k, values in enumerate(found.embedding_.T, start=1):
+        assert abs(np.corrcoef(values, np.cos(k * np.pi * t))[0, 1]) > 0.999
+    monkeypatch.setattr(diffusion_map, "_DENSE", 5000)
+    exact = DiffusionMap(3, metric="precomputed").fit(upper + upper.T)
+    np.testing.assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=0, atol=1e-11)

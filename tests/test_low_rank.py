@@ -87,3 +87,12 @@ def test_compiled_loops(seed):
     change, size = low_rank._change_and_size(product, before)
     assert change == pytest.approx(np.sum((product - before) ** 2))
     assert size == pytest.approx(np.sum(product**2))
+
+
+@pytest.mark.parametrize("shape", [(120, 90), (60, 150)])
+def test_iterations_find_the_same_directions(shape):
+    X, _ = low_rank_matrix(1, shape, rank=4, noise=0.5)
+    hidden = Hidden(X)
+    one, other = LowRankCompletion(hidden), LowRankCompletion(hidden, iterative=True)
+    np.testing.assert_allclose(other.rest, one.rest, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(other.complete(X), one.complete(X), rtol=0, atol=1e-6)

@@ -32,7 +32,7 @@ def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
     rest = hidden.rest
     compared = LowRankCompletion(hidden).rest if first_graphs == "low-rank" else rest
     judged = _pipeline._passes(
-        rest, compared, settings, [ErrorWeights(hidden)], "", quiet, keep_scales=True
+        rest, lambda: compared, settings, [ErrorWeights(hidden)], "", quiet, keep_scales=True
     )[-1].sweep
     errors = {}
     for scale, blocks in zip(judged.scales, judged.blocks, strict=True):
@@ -55,7 +55,7 @@ def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
 def test_later_passes_use_the_distances_of_the_one_before():
     X = standard_matrix(1)
     settings = check_settings(CoManifold(alpha=-0.5, n_passes=3, first_graphs="masked"))
-    passes = _pipeline._passes(X, X, settings, [_pipeline.CostWeights(-0.5)] * 3, "", quiet)
+    passes = _pipeline._passes(X, lambda: X, settings, [_pipeline.CostWeights(-0.5)] * 3, "", quiet)
     for before, after in pairwise(passes):
         by_row, by_column = before.sweep.metric.distances()
         for graph, distances in ((after.row_graph, by_row), (after.column_graph, by_column)):

@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ._embedded import as_read_by
 from ._notices import warn_of_unobserved
-from ._validation import read_floats, refuse_infinite, row_names, sparse_to_nan
+from ._validation import among_known, read_floats, refuse_infinite, row_names, sparse_to_nan
 
 Array = NDArray[np.float64]
 
@@ -63,20 +65,27 @@ class PlacingMixin(TransformerMixin):
     def _place(self, new: Array, mode: str, filled: Array, known: NDArray[np.bool_]) -> Array:
         refuse_infinite(new, "X")
         fitted = self._X[np.ix_(self._rows, self._columns)]
-        distances = getattr(self, f"{mode}_distances_")[np.ix_(known, known)]
-        apart = distances_to_new(
+        distances = getattr(self, f"{mode}_distances_")
+        arguments = (
             new,
             fitted if mode == "row" else fitted.T,
             self._scale * filled + self._mean,
-            distances,
+            among_known(distances, known),
             self._total_weight,
         )
-        seen = ~np.isnan(apart).any(axis=1)
+        if sparse.issparse(distances):
+            apart = stored_distances_to_new(*arguments)
+            seen = np.diff(apart.indptr) > 0
+        else:
+            apart = distances_to_new(*arguments)
+            seen = ~np.isnan(apart).any(axis=1)
         warn_of_unobserved(f"new {mode}", np.flatnonzero(~seen))
         n_components = getattr(self, f"{mode}_embedding_").shape[1]
         placed = np.full((len(new), n_components), np.nan)
         if seen.any():
-            placed[seen] = self._maps[mode].transform(apart[seen])
+            embedding = self._maps[mode]
+            apart = as_read_by(embedding, apart[np.flatnonzero(seen)])
+            placed[seen] = embedding.transform(apart)
         return placed
 
 
@@ -98,21 +107,75 @@ def distances_to_new(
     plain = total_weight * np.sqrt(np.maximum(between, 0.0))
     factor = np.divide(distances, plain, out=np.ones_like(plain), where=plain > 1e-7 * plain.max())
     for i, row in enumerate(new):
-        observed = ~np.isnan(row)
-        if not observed.any():
+        if np.isnan(row).all():
             result[i] = np.nan
             continue
-        same = ((fitted == row) | (np.isnan(fitted) & ~observed)).all(axis=1)
-        if same.any():
-            result[i] = distances[np.argmax(same)]
+        same = _find(row, fitted)
+        if same is not None:
+            result[i] = distances[same]
             continue
-        gaps = ((filled[:, observed] - row[observed]) ** 2).mean(axis=1)
-        nearest = np.argsort(gaps, kind="stable")[:_NEAREST]
-        weights = _falling(gaps[nearest])
-        completed = np.where(observed, row, weights @ filled[nearest])
+        nearest, weights, completed = _complete(row, filled)
         straight = total_weight * np.linalg.norm(filled - completed, axis=1)
         result[i] = straight * (weights @ factor[nearest])
     return result
+
+
+def stored_distances_to_new(
+    new: Array, fitted: Array, filled: Array, distances: Any, total_weight: float
+) -> Any:
+    """The same for sparse distances: a new row has one to what its nearest rows have one to.
+
+    A row with nothing observed has none.
+    """
+    rows = [
+        _stored_row(row, fitted, filled, distances, total_weight)
+        if not np.isnan(row).all()
+        else (np.empty(0, dtype=np.intp), np.empty(0))
+        for row in new
+    ]
+    columns, data = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    starts = np.cumsum([0, *(len(places) for places, _ in rows)])
+    return sparse.csr_array((data, columns, starts), shape=(len(new), len(filled)))
+
+
+def _stored_row(
+    row: Array, fitted: Array, filled: Array, distances: Any, total_weight: float
+) -> tuple[NDArray[np.intp], Array]:
+    """Where one new row has distances, and these."""
+    same = _find(row, fitted)
+    if same is not None:
+        return _entries(distances, same)
+    nearest, weights, completed = _complete(row, filled)
+    factors, sums = np.zeros(len(filled)), np.zeros(len(filled))
+    for j, weight in zip(nearest, weights, strict=True):
+        places, apart = _entries(distances, j)
+        plain = total_weight * np.linalg.norm(filled[places] - filled[j], axis=1)
+        differ = plain > 1e-7 * plain.max()
+        factors[places] += weight * np.divide(apart, plain, out=np.ones_like(apart), where=differ)
+        sums[places] += weight
+    places = np.flatnonzero(sums)
+    straight = total_weight * np.linalg.norm(filled[places] - completed, axis=1)
+    return places, straight * factors[places] / sums[places]
+
+
+def _entries(A: Any, i: int) -> tuple[NDArray[np.intp], Array]:
+    own = slice(A.indptr[i], A.indptr[i + 1])
+    return A.indices[own].astype(np.intp), A.data[own]
+
+
+def _find(row: Array, fitted: Array) -> int | None:
+    """Where a row is among those of the fit, gaps and all."""
+    same = ((fitted == row) | (np.isnan(fitted) & np.isnan(row))).all(axis=1)
+    return int(np.argmax(same)) if same.any() else None
+
+
+def _complete(row: Array, filled: Array) -> tuple[NDArray[np.intp], Array, Array]:
+    """The nearest filled-in rows of a new one, their weights, and it with gaps filled in."""
+    observed = ~np.isnan(row)
+    gaps = ((filled[:, observed] - row[observed]) ** 2).mean(axis=1)
+    nearest = np.argsort(gaps, kind="stable")[:_NEAREST]
+    weights = _falling(gaps[nearest])
+    return nearest, weights, np.where(observed, row, weights @ filled[nearest])
 
 
 def _falling(squares: Array) -> Array:

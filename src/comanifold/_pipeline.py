@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ._callbacks import Progress
 from ._checkpoint import Checkpoint
 from ._sweep import Sweep, Weights, sweep
-from .graphs import Graph
-from .low_rank import LowRankCompletion
+from .graphs import CandidatePairs, Graph, Pairs
+from .low_rank import LowRankCompletion, fill_in
 from .metrics import CostWeights, ErrorWeights, Hidden, WeightsAsBefore
 from .penalties import Penalty
 from .solvers import Surface
@@ -42,6 +42,8 @@ class Settings:
     max_iter: int
     tol: float
     n_jobs: int | None
+    # Neighbours of each row and of each column whose distances are kept, None for all.
+    n_candidates: tuple[int | None, int | None] = (None, None)
     checkpoint: Checkpoint | None = None
     progress: Progress = field(default_factory=Progress)
 
@@ -49,6 +51,10 @@ class Settings:
     def n_sweeps(self) -> int:
         """How many surfaces are solved at most: with learned weights, each pass has two."""
         return self.n_passes * (2 if self.alpha is None else 1)
+
+    @property
+    def is_sparse(self) -> bool:
+        return any(n is not None for n in self.n_candidates)
 
 
 @dataclass(frozen=True)
@@ -63,20 +69,22 @@ class Pass:
 
 def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
     """The last pass over X, every row and column of which has an observed entry."""
-    hidden = Hidden(X)
+    hidden = Hidden(X, in_parts=settings.is_sparse)
     if not len(hidden.values):
         # Nothing is missing, and the metric is the Euclidean distance whatever the weights, and
         # leads to the same graphs; or too little is there to judge by.
         alpha = _PAPER_ALPHA if settings.alpha is None else settings.alpha
         is_complete = not np.isnan(X).any()
         weights: list[Weights] = [CostWeights(alpha)] * (1 if is_complete else settings.n_passes)
-        last = _passes(X, X, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+        last = _passes(X, lambda: X, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
         return last if settings.alpha is not None else _with_unit_weight(last)
     low_rank = settings.first_graphs == "low-rank"
-    compared, compared_rest = X, hidden.rest
+    # Both made where they are needed, and not kept: each is as large as the data.
+    compared, compared_rest = (lambda: X), (lambda: hidden.rest)
     if low_rank:
-        completion = LowRankCompletion(hidden)
-        compared, compared_rest = completion.complete(X), completion.rest
+        completion = LowRankCompletion(hidden, iterative=settings.is_sparse)
+        factors = completion.factors(X)
+        compared, compared_rest = (lambda: fill_in(X, *factors)), (lambda: completion.rest)
     if settings.alpha is not None:
         weights = [CostWeights(settings.alpha)] * settings.n_passes
         return _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
@@ -91,8 +99,8 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     if not low_rank:
         return _with_unit_weight(last)
     # The completion is a filled-in matrix as well, and counts as one more scale.
-    weight = hidden.weigh(compared_rest[hidden.rows, hidden.columns]) / weights[-1].unit
-    last.sweep.metric.add(compared, np.arange(len(X)), np.arange(X.shape[1]), weight)
+    weight = hidden.weigh(compared_rest()[hidden.rows, hidden.columns]) / weights[-1].unit
+    last.sweep.metric.add(compared(), np.arange(len(X)), np.arange(X.shape[1]), weight)
     return _with_unit_weight(replace(last, low_rank_weight=weight))
 
 
@@ -110,7 +118,7 @@ def _with_unit_weight(done: Pass) -> Pass:
 
 def _passes(
     X: Array,
-    compared: Array,
+    compared: Callable[[], Array],
     settings: Settings,
     weights: list[Weights],
     name: str,
@@ -123,7 +131,7 @@ def _passes(
 
     Without an embedding to come, the last needs no metric.
 
-    The rows and columns of `compared` are what the neighbours in the first graphs are found by.
+    The rows and columns of `compared()` are what the neighbours in the first graphs are found by.
     """
     options: dict[str, Any] = {
         "penalty": settings.penalty,
@@ -133,8 +141,10 @@ def _passes(
         "tol": settings.tol,
     }
     for_rows, for_columns = settings.n_neighbors
-    row_graph = Graph.nearest_neighbors(compared, for_rows)
-    column_graph = Graph.nearest_neighbors(compared.T, for_columns)
+    points = compared()
+    row_graph, row_pairs = _first_graph(points, for_rows, settings.n_candidates[0])
+    column_graph, column_pairs = _first_graph(points.T, for_columns, settings.n_candidates[1])
+    del points
     done: list[Pass] = []
     for number, weight in enumerate(weights, start=1):
         if done:
@@ -152,6 +162,7 @@ def _passes(
             n_jobs=settings.n_jobs,
             arm_done=settings.progress.arm_done,
             with_metric=for_embedding or number < len(weights),
+            pairs=(row_pairs, column_pairs),
             checkpoint=settings.checkpoint,
             name=f"{name.replace(' ', '-')}-{number}",
         )
@@ -159,3 +170,13 @@ def _passes(
         report(f"{name} {number} of {len(weights)}", result)
         done.append(Pass(row_graph, column_graph, result))
     return done
+
+
+def _first_graph(
+    X: Array, n_neighbors: int, n_candidates: int | None
+) -> tuple[Graph, Pairs | None]:
+    """The graph of the nearest rows, and the pairs whose distances are kept if not all are."""
+    if n_candidates is None:
+        return Graph.nearest_neighbors(X, n_neighbors), None
+    candidates = CandidatePairs(X, n_candidates)
+    return Graph.from_distances(candidates.distances, n_neighbors), candidates.pairs

@@ -9,15 +9,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from . import __version__
 from ._checkpoint import Checkpoint
 from ._files import sole_use
 from ._pipeline import Settings
 from ._validation import check_n_neighbors, check_stopping
-from .affinities import check_bandwidth
+from .affinities import check_bandwidth, local_neighbor
 from .penalties import get_penalty
 from .solvers import SOLVERS, TRAVERSALS
+
+# Past this many points a mode has sparse distances unless told otherwise.
+_MOST_DENSE = 3000
+
+# Neighbours to which a point has a distance, at least.
+_LEAST_CANDIDATES = 30
 
 
 def check_settings(model: Any) -> Settings:
@@ -25,7 +32,7 @@ def check_settings(model: Any) -> Settings:
     _check_choice("solver", model.solver, sorted(SOLVERS))
     _check_choice("traversal", model.traversal, sorted(TRAVERSALS))
     _check_choice("first_graphs", model.first_graphs, ["low-rank", "masked"])
-    _check_choice("distances", model.distances, ["auto", "dense"])
+    _check_choice("distances", model.distances, ["auto", "dense", "sparse"])
     if isinstance(model.embedding, str):
         _check_choice("embedding", model.embedding, ["diffusion"], "an estimator of distances")
     elif isinstance(model.embedding, type) or not hasattr(model.embedding, "fit_transform"):
@@ -53,6 +60,29 @@ def check_settings(model: Any) -> Settings:
     )
 
 
+def choose_candidates(model: Any, shape: tuple[int, int]) -> tuple[int | None, int | None]:
+    """For rows and columns, how many neighbours have a distance; None for all of them."""
+    takes_sparse = isinstance(model.embedding, str) or get_tags(model.embedding).input_tags.sparse
+    if model.distances == "sparse" and not takes_sparse:
+        raise ValueError(
+            f'distances="sparse" needs an embedding that takes sparse distances, which '
+            f'{type(model.embedding).__name__} does not: use distances="dense"'
+        )
+    for_graph = check_n_neighbors(model.n_neighbors)
+    rows, columns = (
+        max(
+            _LEAST_CANDIDATES,
+            2 * n_neighbors,
+            2 * (local_neighbor(model.bandwidth, n_points) or 0),
+        )
+        if takes_sparse
+        and (model.distances == "sparse" or (model.distances == "auto" and n_points > _MOST_DENSE))
+        else None
+        for n_neighbors, n_points in zip(for_graph, shape, strict=True)
+    )
+    return rows, columns
+
+
 # The parameters that the surface depends on.
 _OF_THE_SURFACE = (
     "n_neighbors",
@@ -71,7 +101,9 @@ _OF_THE_SURFACE = (
 
 
 @contextmanager
-def open_checkpoint(model: Any, X: NDArray[np.float64]) -> Iterator[Checkpoint | None]:
+def open_checkpoint(
+    model: Any, X: NDArray[np.float64], settings: Settings
+) -> Iterator[Checkpoint | None]:
     """The checkpoint that a model asks for, which must be that of the same fit."""
     if model.checkpoint is None:
         yield None
@@ -79,6 +111,8 @@ def open_checkpoint(model: Any, X: NDArray[np.float64]) -> Iterator[Checkpoint |
     if not isinstance(model.checkpoint, (str, os.PathLike)):
         raise ValueError(f"checkpoint must be a directory, got {model.checkpoint!r:.60}")
     parameters = {name: repr(getattr(model, name)) for name in _OF_THE_SURFACE}
+    if settings.is_sparse:
+        parameters["neighbours with a distance"] = repr(settings.n_candidates)
     with sole_use(Path(model.checkpoint)):
         try:
             yield Checkpoint(model.checkpoint, X, {"comanifold": __version__, **parameters})

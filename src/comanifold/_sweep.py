@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from ._checkpoint import Checkpoint
 from ._parallel import StopSign, in_parallel, share, shared
 from ._threads import single_threaded_blas
+from .graphs import Pairs
 from .metrics import MultiScaleMetric
 from .solvers import TRAVERSALS, Scale, Solved, Surface
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Weights = Callable[..., float]
+PairsOfModes = tuple[Pairs | None, Pairs | None]
 
 # The scales of an arm and what they add up to, as it is kept and sent.
 Part = tuple[list[Scale], dict[str, Array]]
@@ -78,13 +80,14 @@ class _Ground:
     weights: Weights
     keep_scales: bool
     with_metric: bool
+    pairs: PairsOfModes
     stop: StopSign
 
     def nothing(self) -> Sweep:
         return Sweep(
             [],
             [] if self.keep_scales else None,
-            MultiScaleMetric(self.X) if self.with_metric else None,
+            MultiScaleMetric(self.X, self.pairs) if self.with_metric else None,
         )
 
 
@@ -99,6 +102,7 @@ def sweep(
     n_jobs: int | None,
     arm_done: Callable[[], None],
     with_metric: bool = True,
+    pairs: PairsOfModes = (None, None),
     checkpoint: Checkpoint | None = None,
     name: str = "",
 ) -> Sweep:
@@ -106,10 +110,11 @@ def sweep(
 
     The tasks are the arms of the surface, and their sums are added in the order of the surface:
     the same bits for any number of workers. A checkpoint keeps those that are done, by `name`;
-    `arm_done` is called after each.
+    `arm_done` is called after each. The metric has distances at `pairs` of rows and of columns
+    alone, or at all of them.
     """
     _, directions = TRAVERSALS[traversal]
-    ground = _Ground(surface, X, weights, keep_scales, with_metric, StopSign())
+    ground = _Ground(surface, X, weights, keep_scales, with_metric, pairs, StopSign())
     for_all = share(ground)
     places: list[str] = []
     finished = False

@@ -214,12 +214,25 @@ def listing(indices: NDArray[np.intp]) -> str:
     return shown + (f" and {indices.size - 10} more" if indices.size > 10 else "")
 
 
-def among_others(
-    values: NDArray[np.float64], rows: NDArray[np.bool_], columns: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """A matrix of the chosen rows and columns in its place among the others, which are NaN."""
+def among_others(values: Any, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Any:
+    """A matrix of the chosen rows and columns in its place among the others, which are NaN.
+
+    In a sparse matrix the others have no entry.
+    """
     if rows.all() and columns.all():
         return values
+    if sparse.issparse(values):
+        entries = values.tocoo()
+        places = np.flatnonzero(rows)[entries.row], np.flatnonzero(columns)[entries.col]
+        return sparse.csr_array((entries.data, places), shape=(len(rows), len(columns)))
     everything = np.full((len(rows), len(columns)), np.nan)
     everything[np.ix_(rows, columns)] = values
     return everything
+
+
+def among_known(values: Any, known: NDArray[np.bool_]) -> Any:
+    """A square matrix without the rows and columns of what is not known."""
+    if not sparse.issparse(values):
+        return values[np.ix_(known, known)]
+    chosen = np.flatnonzero(known)
+    return values[chosen][:, chosen].tocsr()

@@ -32,7 +32,7 @@ def refuse_asymmetric(distances: Any) -> None:
 def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
     """sigma, or one for each row of distances."""
     check_bandwidth(bandwidth)
-    q = _local_neighbor(bandwidth, distances.shape[1])
+    q = local_neighbor(bandwidth, distances.shape[1])
     if q is not None:
         return _distances_to_neighbor(distances, q)
     if isinstance(bandwidth, str):
@@ -46,7 +46,7 @@ def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
 
 def check_bandwidth(bandwidth: Any) -> None:
     """Refuse what is no bandwidth."""
-    if _local_neighbor(bandwidth, n_points=1) is not None:
+    if local_neighbor(bandwidth, n_points=1) is not None:
         return
     if isinstance(bandwidth, str) and bandwidth == "median":
         return
@@ -58,7 +58,7 @@ def check_bandwidth(bandwidth: Any) -> None:
         )
 
 
-def _local_neighbor(bandwidth: Any, n_points: int) -> int | None:
+def local_neighbor(bandwidth: Any, n_points: int) -> int | None:
     if isinstance(bandwidth, str) and bandwidth == "local":
         return min(max(math.isqrt(n_points), _NEAREST_LOCAL), _FARTHEST_LOCAL)
     is_pair = isinstance(bandwidth, (tuple, list)) and len(bandwidth) == 2

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import validate_data
 
 from ._callbacks import CallbackSupportMixin, Progress, with_callbacks
+from ._embedded import EmbeddingMixin
 from ._kept_scales import KeptScalesMixin
 from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
 from ._out_of_sample import PlacingMixin
 from ._pipeline import run_passes
-from ._settings import check_settings, check_size, open_checkpoint
+from ._settings import check_settings, check_size, choose_candidates, open_checkpoint
 from ._threads import single_threaded_blas
 from ._validation import among_others, check_matrix, missing_to_nan, row_names
-from .diffusion_map import DiffusionMap
-from .ordering import embedding_order
 from .penalties import Penalty
 from .solvers import mean_and_scale
 
@@ -29,6 +28,7 @@ Array = NDArray[np.float64]
 class CoManifold(
     CallbackSupportMixin,
     KeptScalesMixin,
+    EmbeddingMixin,
     PlacingMixin,
     ClassNamePrefixFeaturesOutMixin,
     BaseEstimator,
@@ -74,9 +74,15 @@ class CoManifold(
         ``Isomap(metric="precomputed")``; one copy is fitted to each mode. It has its own number
         of components.
     bandwidth : "local", ("local", int), "median" or float, default="local"
-        Of the diffusion maps; see `DiffusionMap`.
-    distances : {"auto", "dense"}, default="auto"
-        How the distances are stored: all of them.
+        Of the diffusion maps; see `DiffusionMap`. The median of sparse distances is that of the
+        distances there are, near ones more often than others.
+    distances : {"auto", "dense", "sparse"}, default="auto"
+        Which distances there are. "dense": all, in square arrays. "sparse": those of each row,
+        and each column, to its nearest ones (30, or twice the neighbours of the graph or of a
+        local bandwidth if that is more) and to 30 at even steps through the others, from near
+        to far; memory then grows with the number of rows and columns and not with its square.
+        "auto" decides for the rows and for the columns by themselves: sparse past 3,000 of
+        them, if `embedding` takes sparse distances.
     keep_scales : bool, default=False
         Keep every scale, as cluster labels and block values, for `estimate_at`, `filled_at`,
         `row_labels_at`, `column_labels_at`, `row_linkage_` and `column_linkage_`.
@@ -111,10 +117,11 @@ class CoManifold(
     row_embedding_, column_embedding_ : ndarray of shape (n_rows or n_columns, n_components)
     row_eigenvalues_, column_eigenvalues_ : ndarray of shape (n_components,)
         Only with diffusion maps.
-    row_distances_, column_distances_ : ndarray
+    row_distances_, column_distances_ : ndarray or sparse array
         Multi-scale distances, in the units of the data. With learned weights, which add up to
-        one, they are means over the scales.
-    row_affinity_, column_affinity_ : ndarray
+        one, they are means over the scales. Sparse ones are CSR arrays in which zeros are
+        stored: no entry means no distance.
+    row_affinity_, column_affinity_ : ndarray or sparse array
         Only with diffusion maps.
     filled_ : ndarray of shape (n_rows, n_columns)
         The data, with missing entries filled in by the mean of all scales, by weight.
@@ -124,7 +131,7 @@ class CoManifold(
         The graphs of the last pass, of the rows and columns with an observed entry.
     unobserved_rows_, unobserved_columns_ : ndarray of int
         Rows and columns without an observed entry. They are left in place: coordinates,
-        distances and filled-in values are NaN, labels -1.
+        distances and filled-in values are NaN (sparse distances: not stored), labels -1.
     scales_ : list of Scale
         One record for each pair of costs of the last pass: l, k, row_cost, column_cost,
         n_row_clusters, n_column_clusters, objective, certificate, n_iter, status, seconds,
@@ -245,9 +252,11 @@ class CoManifold(
         warn_of_unobserved("column", self.unobserved_columns_)
         self.row_names_in_ = names
 
-        observed = X[np.ix_(self._rows, self._columns)]
+        all_known = self._rows.all() and self._columns.all()
+        observed = X if all_known else X[np.ix_(self._rows, self._columns)]
         self._mean, self._scale = mean_and_scale(observed)
-        with open_checkpoint(self, X) as checkpoint:
+        settings = replace(settings, n_candidates=choose_candidates(self, observed.shape))
+        with open_checkpoint(self, X, settings) as checkpoint:
             last = run_passes(
                 (observed - self._mean) / self._scale,
                 replace(settings, checkpoint=checkpoint, progress=progress),
@@ -283,29 +292,6 @@ class CoManifold(
     def _read(self, X: Any, *, reset: bool) -> Any:
         X = missing_to_nan(X, self.absent)
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
-
-    def _publish(self, mode: str, distances: Array, known: NDArray[np.bool_]) -> None:
-        """Embed one mode and set its attributes, in the places of the data."""
-        if isinstance(self.embedding, str):
-            embedding = DiffusionMap(
-                self.n_components, metric="precomputed", bandwidth=self.bandwidth
-            )
-        else:
-            embedding = clone(self.embedding)
-            if embedding.get_params().get("random_state", 0) is None:
-                embedding.set_params(random_state=self.random_state)
-        distances = self._scale * distances
-        points = np.asarray(embedding.fit_transform(distances))
-        coordinates = np.full((len(known), points.shape[1]), np.nan)
-        coordinates[known] = points
-        self._maps = {**getattr(self, "_maps", {}), mode: embedding}
-        setattr(self, f"{mode}_embedding_", coordinates)
-        setattr(self, f"{mode}_order_", embedding_order(coordinates))
-        setattr(self, f"{mode}_distances_", among_others(distances, known, known))
-        is_diffusion = isinstance(embedding, DiffusionMap)
-        affinity = among_others(embedding.affinity_, known, known) if is_diffusion else None
-        setattr(self, f"{mode}_affinity_", affinity)
-        setattr(self, f"{mode}_eigenvalues_", embedding.eigenvalues_ if is_diffusion else None)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._sparse_eigenvectors import sparse_eigenvectors
 from ._validation import check_matrix, masked_to_nan
 from .affinities import (
     affinities,
@@ -249,7 +250,10 @@ def _leading_eigenvectors(
         operator = LinearOperator(
             S.shape, matvec=lambda x: S @ x - 2.0 * known * (known @ x), dtype=float
         )
-        eigenvalues, vectors = eigsh(operator, k=n_components, which="LA", v0=start, tol=1e-12)
+        if sparse.issparse(S):
+            eigenvalues, vectors = sparse_eigenvectors(S, operator, n_components, known, start)
+        else:
+            eigenvalues, vectors = eigsh(operator, k=n_components, which="LA", v0=start, tol=1e-12)
         order = np.argsort(eigenvalues)
         eigenvalues, vectors = eigenvalues[order], vectors[:, order]
     eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]

@@ -7,6 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .metrics import Hidden
 
@@ -20,6 +21,9 @@ _N_PENALTIES = 20
 # Rounds for one penalty, and the relative change of the matrix at which they stop.
 _ROUNDS = 100
 _STEADY = 3e-3
+
+# Relative error of the eigenvalues that are found by iterations.
+_CLOSE_TO_EIGEN = 1e-8
 
 # So many penalties may predict hidden entries no better before the path is given up.
 _PATIENCE = 2
@@ -36,6 +40,10 @@ class LowRankCompletion:
     ----------
     hidden : Hidden
         A matrix of mean zero and the entries of it that are hidden.
+    iterative : bool, default=False
+        Find leading directions by Lanczos iterations instead of from the products of all rows,
+        or of all columns: the same but for rounding errors, in memory and time that grow with
+        the size of the matrix.
 
     Attributes
     ----------
@@ -49,55 +57,69 @@ class LowRankCompletion:
     fast alternating least squares.
     """
 
-    def __init__(self, hidden: Hidden):
+    def __init__(self, hidden: Hidden, *, iterative: bool = False):
+        self._iterative = iterative
         self._n_steps, least, worse = 1, np.inf, 0
-        self.rest = hidden.rest
-        for step, (A, B) in enumerate(_path(hidden.rest), start=1):
+        self._hidden = hidden
+        self._of_rest: tuple[Array, Array] | None = None
+        for step, (A, B) in enumerate(_path(hidden.rest, iterative), start=1):
             predicted = np.einsum("er,er->e", A[hidden.rows], B[hidden.columns])
             error = float(np.sum((predicted - hidden.values) ** 2))
             worse += 1
             if error < least:
                 self._n_steps, least, worse = step, error, 0
-                self.rest = np.where(np.isnan(hidden.rest), A @ B.T, hidden.rest)
+                self._of_rest = A, B
             if worse == _PATIENCE:
                 break
 
+    @property
+    def rest(self) -> Array:
+        rest = self._hidden.rest
+        return rest if self._of_rest is None else fill_in(rest, *self._of_rest)
+
+    def factors(self, X: Array) -> tuple[Array, Array]:
+        """A and B of the matrix A B' that goes with X under the penalty that was found."""
+        for A, B in islice(_path(X, self._iterative), self._n_steps):
+            found = A, B
+        return found
+
     def complete(self, X: Array) -> Array:
         """X, filled in under the penalty that was found."""
-        # From the beginning: a start that knows which entries were hidden would keep apart rows
-        # that are equal.
-        A, B = next(islice(_path(X), self._n_steps - 1, None))
-        return np.where(np.isnan(X), A @ B.T, X)
+        return fill_in(X, *self.factors(X))
 
 
-def _path(X: Array) -> Iterator[tuple[Array, Array]]:
+def fill_in(X: Array, A: Array, B: Array) -> Array:
+    """X, its missing entries from A B'."""
+    return np.where(np.isnan(X), A @ B.T, X)
+
+
+def _path(X: Array, iterative: bool = False) -> Iterator[tuple[Array, Array]]:
     """Factors A, B of solutions A B' under falling penalties, each from the last.
 
     The two are not computed alike: which comes first depends on the matrix alone, so that
     transposing it swaps them.
     """
     if _prefer_transposed(X):
-        for B, A in _path(X.T):
+        for B, A in _path(X.T, iterative):
             yield A, B
         return
     product = np.zeros_like(X)
-    penalty = _largest_singular_value(np.where(np.isnan(X), 0.0, X))
+    penalty = _largest_singular_value(np.where(np.isnan(X), 0.0, X), iterative)
     for _ in range(_N_PENALTIES):
         penalty *= _FALL
-        A, B = _solve(X, penalty, product)
+        A, B = _solve(X, penalty, product, iterative)
         product = A @ B.T
         yield A, B
 
 
-def _solve(X: Array, penalty: float, start: Array) -> tuple[Array, Array]:
+def _solve(X: Array, penalty: float, start: Array, iterative: bool) -> tuple[Array, Array]:
     """Factors of the solution A B' under one penalty, from an estimate near it."""
     missing = np.isnan(X)
     filled = np.where(missing, start, X)
     n_directions = min(_MOST_DIRECTIONS, *X.shape)
     # Directions that a larger penalty had suppressed come in anew, and not out of what
     # rounding errors had left of them.
-    leading = [X.shape[1] - n_directions, X.shape[1] - 1]
-    squares, V = linalg.eigh(filled.T @ filled, subset_by_index=leading)
+    squares, V = _leading(filled, n_directions, iterative)
     values = np.sqrt(np.maximum(squares, 0.0))
     kept = values > penalty
     shrunk = np.zeros(n_directions)
@@ -120,8 +142,10 @@ def _solve(X: Array, penalty: float, start: Array) -> tuple[Array, Array]:
     return A, B
 
 
-def _largest_singular_value(X: Array) -> float:
+def _largest_singular_value(X: Array, iterative: bool) -> float:
     """Or 1, if all vanish."""
+    if iterative:
+        return float(np.sqrt(max(_leading(X, 1, iterative)[0][-1], 0.0))) or 1.0
     gram = X.T @ X if X.shape[0] >= X.shape[1] else X @ X.T
     last = len(gram) - 1
     square = linalg.eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0]
@@ -147,6 +171,23 @@ def _change_and_size(product, before):
             change += (p[j] - b[j]) ** 2
             size += p[j] ** 2
     return change, size
+
+
+def _leading(filled: Array, n_directions: int, iterative: bool) -> tuple[Array, Array]:
+    """The largest eigenvalues of filled' filled, growing, and their vectors."""
+    n_columns = filled.shape[1]
+    if not iterative or n_columns <= 4 * n_directions:
+        last = [n_columns - n_directions, n_columns - 1]
+        return linalg.eigh(filled.T @ filled, subset_by_index=last)
+    products = LinearOperator(
+        (n_columns, n_columns), matvec=lambda x: filled.T @ (filled @ x), dtype=float
+    )
+    # A start that follows the order of the columns, as the result must; one that is constant
+    # along them could miss directions.
+    start = filled.sum(axis=0) + filled[np.argmax((filled**2).sum(axis=1))]
+    squares, V = eigsh(products, k=n_directions, which="LA", v0=start, tol=_CLOSE_TO_EIGEN)
+    order = np.argsort(squares)
+    return squares[order], V[:, order]
 
 
 def _prefer_transposed(X: Array) -> bool:

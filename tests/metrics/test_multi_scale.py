@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 
-from comanifold.metrics import CostWeights, ErrorWeights, Hidden, MultiScaleMetric, WeightsAsBefore
+from comanifold.metrics import (
+    CostWeights,
+    ErrorWeights,
+    Hidden,
+    MultiScaleMetric,
+    WeightsAsBefore,
+    _weights,
+)
 from comanifold.solvers import Certificate, Scale
 
 
@@ -109,6 +116,13 @@ class TestHidden:
         changed = np.isnan(Hidden(-3.0 * X[rows][:, columns] + 5.0).rest)
         np.testing.assert_array_equal(changed, chosen[rows][:, columns])
         np.testing.assert_array_equal(np.isnan(Hidden(X.T).rest), chosen.T)
+
+    def test_in_parts_it_is_the_same(self, monkeypatch):
+        monkeypatch.setattr(_weights, "_COLUMNS_AT_ONCE", 3)
+        for shape in ((30, 20), (20, 30)):
+            X = np.round(self.matrix(3, shape=shape))  # many ties
+            one, other = Hidden(X), Hidden(X, in_parts=True)
+            np.testing.assert_array_equal(one.rest, other.rest)
 
     def test_nothing_is_hidden_of_a_complete_or_tiny_matrix(self):
         assert len(Hidden(np.random.default_rng(0).normal(size=(9, 9))).values) == 0

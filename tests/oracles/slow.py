@@ -112,3 +112,9 @@ def agglomerate(problem, V, penalty, least_gain):
                 label = fused(i, j)
                 merged = True
     return label, start - bound(label)
+
+
+def pair_distances(X, values, row_labels, column_labels, pairs):
+    """Distances between the filled-in rows of X at pairs (i, j)."""
+    filled = np.where(np.isnan(X), values[np.ix_(row_labels, column_labels)], X)
+    return np.array([np.linalg.norm(filled[i] - filled[j]) for i, j in pairs])

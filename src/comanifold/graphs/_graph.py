@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from .._validation import check_matrix
 from ._masked_distances import distance_blocks
+from ._stored import check_stored, nearest_stored
 
 Array = NDArray[np.float64]
 Blocks = Callable[[], Iterator[tuple[int, int, Array]]]
@@ -81,11 +82,19 @@ class Graph:
 
         Parameters
         ----------
-        distances : array-like of shape (n_nodes, n_nodes)
-            Symmetric and finite.
+        distances : array-like or sparse matrix of shape (n_nodes, n_nodes)
+            Symmetric and finite. Of a sparse matrix only stored distances count: nodes that
+            they do not connect stay apart.
         n_neighbors : int, default=5
             At most n_nodes - 1 are used.
         """
+        if sparse.issparse(distances):
+            D = check_stored(distances)
+            n_nodes = D.shape[0]
+            edges, n_links = nearest_stored(D, _check_count(n_neighbors, n_nodes))
+            graph = cls(n_nodes, edges)
+            graph.n_added_links = n_links
+            return graph
         D = np.asarray(distances, dtype=float)
         if D.ndim != 2 or D.shape[0] != D.shape[1] or not D.size:
             raise ValueError(f"distances must be a square matrix, got shape {D.shape}")
@@ -106,11 +115,7 @@ class Graph:
 
         fallback(start, stop) says how far nodes are whose distance is infinite.
         """
-        if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, (int, np.integer)):
-            raise ValueError(f"n_neighbors must be an integer, got {n_neighbors!r}")
-        if n_neighbors < 1:
-            raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}")
-        n_neighbors = min(int(n_neighbors), n_nodes - 1)
+        n_neighbors = _check_count(n_neighbors, n_nodes)
         edges = _neighbor_pairs(n_nodes, n_neighbors, blocks)
         links = _shortest_links(_components(n_nodes, edges), blocks, fallback)
         graph = cls(n_nodes, np.concatenate([edges, links]))
@@ -139,6 +144,14 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges})"
+
+
+def _check_count(n_neighbors, n_nodes):
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, (int, np.integer)):
+        raise ValueError(f"n_neighbors must be an integer, got {n_neighbors!r}")
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}")
+    return min(int(n_neighbors), n_nodes - 1)
 
 
 def _check_edges(n_nodes, edges):

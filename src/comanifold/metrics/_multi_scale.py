@@ -1,9 +1,14 @@
 """The multi-scale metric of the paper, added up scale by scale."""
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
+
+from ..graphs import Pairs
+from ._pair_distances import add_pair_distances
 
 Array = NDArray[np.float64]
 
@@ -22,6 +27,8 @@ class MultiScaleMetric:
     ----------
     X : ndarray of shape (n_rows, n_columns)
         NaN for missing entries.
+    pairs : pair of Pairs or None, optional
+        The pairs of rows, and of columns, whose distances are wanted; None for all of them.
 
     Attributes
     ----------
@@ -30,14 +37,16 @@ class MultiScaleMetric:
         The mean of the filled-in matrices by weight.
     """
 
-    def __init__(self, X: Array):
-        n_rows, n_columns = X.shape
+    def __init__(self, X: Array, pairs: tuple[Pairs | None, Pairs | None] = (None, None)):
         self._X = X
+        self._pairs = pairs
         self._missing = np.isnan(X)
         self._complete = not self._missing.any()
-        self._rows = np.zeros((n_rows, n_rows))
-        self._columns = np.zeros((n_columns, n_columns))
-        self._estimates = np.zeros((n_rows, n_columns))
+        self._rows, self._columns = (
+            np.zeros((n_points, n_points)) if some is None else np.zeros(len(some))
+            for n_points, some in zip(X.shape, pairs, strict=True)
+        )
+        self._estimates = np.zeros(X.shape)
         self.total_weight = 0.0
 
     def add(
@@ -51,10 +60,23 @@ class MultiScaleMetric:
         self.total_weight += weight
         if self._complete:  # nothing is filled in: every scale has the same distances
             return
-        filled = np.empty(self._X.shape)
-        _fill_in(self._X, values, row_labels, column_labels, weight, filled, self._estimates)
-        _add_distances(_products(filled), filled, weight, self._rows)
-        _add_distances(_products(filled.T), filled.T, weight, self._columns)
+        row_pairs, column_pairs = self._pairs
+        if row_pairs is None or column_pairs is None:
+            filled = np.empty(self._X.shape)
+            _fill_in(self._X, values, row_labels, column_labels, weight, filled, self._estimates)
+            if row_pairs is None:
+                _add_distances(_products(filled), filled, weight, self._rows)
+            if column_pairs is None:
+                _add_distances(_products(filled.T), filled.T, weight, self._columns)
+            del filled
+        else:
+            _add_estimate(values, row_labels, column_labels, weight, self._estimates)
+        if row_pairs is not None:
+            blocks = values, row_labels, column_labels
+            add_pair_distances(self._X, *blocks, row_pairs, weight, self._rows)
+        if column_pairs is not None:
+            blocks = values.T, column_labels, row_labels
+            add_pair_distances(self._X.T, *blocks, column_pairs, weight, self._columns)
 
     def merge(self, other: "MultiScaleMetric") -> None:
         """Add the scales of another metric of the same matrix."""
@@ -84,13 +106,24 @@ class MultiScaleMetric:
         self._estimates = sums["estimates"]
         self.total_weight = float(sums["total_weight"])
 
-    def distances(self) -> tuple[Array, Array]:
-        """The distances between the rows and between the columns."""
+    def distances(self) -> tuple[Any, Any]:
+        """The distances between the rows and between the columns; sparse ones at pairs alone."""
         if self._complete:
-            for X, sums in ((self._X, self._rows), (self._X.T, self._columns)):
+            for X, sums, pairs in (
+                (self._X, self._rows, self._pairs[0]),
+                (self._X.T, self._columns, self._pairs[1]),
+            ):
                 sums[:] = 0.0
-                _add_distances(_products(X), X, self.total_weight, sums)
-        return self._rows + self._rows.T, self._columns + self._columns.T
+                if pairs is None:
+                    _add_distances(_products(X), X, self.total_weight, sums)
+                else:
+                    nothing = np.zeros((1, 1)), *(np.zeros(n, dtype=np.intp) for n in X.shape)
+                    add_pair_distances(X, *nothing, pairs, self.total_weight, sums)
+        by_row, by_column = (
+            sums + sums.T if pairs is None else pairs.matrix(sums)
+            for sums, pairs in zip((self._rows, self._columns), self._pairs, strict=True)
+        )
+        return by_row, by_column
 
     @property
     def filled(self) -> Array:
@@ -114,6 +147,14 @@ def _products(X: Array) -> Array:
     if X.flags.c_contiguous:
         return dsyrk(1.0, X.T, trans=1, lower=1, c=products, overwrite_c=1).T
     return dsyrk(1.0, X, lower=1, c=products, overwrite_c=1).T
+
+
+@njit(cache=True, nogil=True)
+def _add_estimate(values, row_labels, column_labels, weight, estimates):
+    for i in range(estimates.shape[0]):
+        block = values[row_labels[i]]
+        for j in range(estimates.shape[1]):
+            estimates[i, j] += weight * block[column_labels[j]]
 
 
 # Loops over slices that start at zero, which the compiler turns into vector instructions.

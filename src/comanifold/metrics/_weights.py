@@ -15,6 +15,9 @@ _HIDE_EVERY = 10
 # Rows and columns keep at least so many entries.
 _KEEP = 2
 
+# Columns that are multiplied at the same time, where all at once would need too much memory.
+_COLUMNS_AT_ONCE = 256
+
 
 class CostWeights:
     """(row cost times column cost)^alpha, the paper's weights."""
@@ -67,6 +70,12 @@ class Hidden:
     and in equal rows and columns). None are taken from a matrix with nothing missing, or where
     hardly any can be spared.
 
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    in_parts : bool, default=False
+        Form no square matrix of the rows or the columns on the way.
+
     Attributes
     ----------
     rows, columns : ndarray of int
@@ -77,7 +86,7 @@ class Hidden:
         An error too small to matter, for matrices that are predicted exactly.
     """
 
-    def __init__(self, X: Array):
+    def __init__(self, X: Array, *, in_parts: bool = False):
         rows, columns = np.nonzero(~np.isnan(X))
         if len(rows) == X.size:
             rows, columns = rows[:0], columns[:0]
@@ -87,7 +96,10 @@ class Hidden:
             # Equal values by an entry of X X' X, which follows the data as they do: it has the
             # same order for any order of rows and columns, and the reverse one for -X.
             Z = np.nan_to_num(X)
-            cube = Z @ (Z.T @ Z) if X.shape[0] >= X.shape[1] else (Z @ Z.T) @ Z
+            if in_parts:
+                cube = _cube_in_parts(Z)
+            else:
+                cube = Z @ (Z.T @ Z) if X.shape[0] >= X.shape[1] else (Z @ Z.T) @ Z
             ties = np.round(cube / np.abs(cube).max(initial=1e-300), 10)[rows, columns]
         order = np.lexsort((ties, values))
         rank = np.arange(len(order))
@@ -103,11 +115,28 @@ class Hidden:
             chosen = chosen[:0]
         self.rows, self.columns = rows[chosen], columns[chosen]
         self.values = X[self.rows, self.columns]
-        self.rest = X.copy()
-        self.rest[self.rows, self.columns] = np.nan
+        self._X = X
         self.floor = 1e-6 * float(np.nanvar(X)) or 1.0
+
+    @property
+    def rest(self) -> Array:
+        """Made anew each time: it is as large as the matrix, and not needed for long."""
+        rest = self._X.copy()
+        rest[self.rows, self.columns] = np.nan
+        return rest
 
     def weigh(self, predicted: Array) -> float:
         """The weight of what predicts these values of the hidden entries."""
         error = float(np.mean((predicted - self.values) ** 2))
         return (error + self.floor) ** -_SHARPNESS
+
+
+def _cube_in_parts(Z: Array) -> Array:
+    """Z Z' Z, some columns at a time, or some rows where these are fewer."""
+    if Z.shape[0] < Z.shape[1]:
+        return _cube_in_parts(Z.T).T
+    cube = np.empty_like(Z)
+    for start in range(0, Z.shape[1], _COLUMNS_AT_ONCE):
+        part = slice(start, start + _COLUMNS_AT_ONCE)
+        cube[:, part] = Z @ (Z.T @ Z[:, part])
+    return cube

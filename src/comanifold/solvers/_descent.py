@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..penalties import Penalty, Snowflake
+from ._block_kernels import block_means
 from ._descent_kernels import (
     Blocks,
     Links,
@@ -16,7 +17,7 @@ from ._descent_kernels import (
     snowflake_stiffness,
 )
 from ._fusion import CLOSE, Iterate
-from ._kernels import block_means, kernel, lower_quadratic, quadratic_residual
+from ._kernels import kernel, lower_quadratic, quadratic_residual
 from ._merging import LEAST_GAIN
 from ._outcome import Outcome
 from ._problem import Array, Edges, Problem

@@ -9,13 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._block_kernels import contract_blocks
 from ._edge_kernels import adjacency_lists, component_labels, contract_edges
-from ._kernels import (
-    contract_blocks,
-    edge_norms,
-    kernel,
-    transpose,
-)
+from ._kernels import edge_norms, kernel, transpose
 from ._merge_kernels import agglomerate
 
 

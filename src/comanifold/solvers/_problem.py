@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from ..graphs import Graph
 from ..penalties import Penalty
+from ._block_kernels import contract_blocks
 from ._edge_kernels import adjacency_lists, component_labels, contract_edges
-from ._kernels import contract_blocks, edge_norms, laplacian
+from ._kernels import edge_norms, laplacian
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,93 @@
+"""Compiled loops over the blocks of a fused matrix."""
+
+import numpy as np
+
+from ._kernels import kernel
+
+
+@kernel
+def block_means(V, row_sizes, column_sizes, row_labels, column_labels, m, n):
+    """The mean of V over each of the m x n blocks that two sets of labels form."""
+    row_total, column_total = np.zeros(m), np.zeros(n)
+    for i in range(V.shape[0]):
+        row_total[row_labels[i]] += row_sizes[i]
+    for j in range(V.shape[1]):
+        column_total[column_labels[j]] += column_sizes[j]
+    column_share = column_sizes / column_total[column_labels]
+    by_row = np.zeros((m, V.shape[1]))
+    for i in range(V.shape[0]):
+        share, v, mean = row_sizes[i] / row_total[row_labels[i]], V[i], by_row[row_labels[i]]
+        for j in range(V.shape[1]):
+            mean[j] += share * column_share[j] * v[j]
+    return _add_columns(by_row, column_labels, n)
+
+
+@kernel
+def _add_columns(rows, labels, n_blocks):
+    """Sums of the columns of each label."""
+    m, n = rows.shape
+    sums = np.zeros((m, n_blocks))
+    in_place = n == n_blocks and (labels == np.arange(n)).all()
+    for a in range(m):
+        row, total = rows[a], sums[a]
+        if in_place:  # worth a case of its own: it is the frequent one
+            for j in range(n):
+                total[j] = row[j]
+        else:
+            for j in range(n):
+                total[labels[j]] += row[j]
+    return sums
+
+
+@kernel
+def _add_rows(rows, labels, n_blocks):
+    """Sums of the rows of each label."""
+    n = rows.shape[1]
+    sums = np.zeros((n_blocks, n))
+    for i in range(rows.shape[0]):
+        row, total = rows[i], sums[labels[i]]
+        for j in range(n):
+            total[j] += row[j]
+    return sums
+
+
+@kernel
+def contract_blocks(
+    V,
+    counts,
+    means,
+    row_sizes,
+    column_sizes,
+    row_labels,
+    column_labels,
+    n_row_blocks,
+    n_column_blocks,
+):
+    """Counts and means of the blocks that two sets of labels form, and the mean of V over each.
+
+    Also half the sum of the squares by which the means of the parts of a block differ from its
+    own: what the data term cannot get below.
+    """
+    m, n = V.shape
+    values = block_means(
+        V, row_sizes, column_sizes, row_labels, column_labels, n_row_blocks, n_column_blocks
+    )
+    by_row = _add_rows(counts, row_labels, n_row_blocks)
+    new_counts = _add_columns(by_row, column_labels, n_column_blocks)
+    by_row = _add_rows(counts * means, row_labels, n_row_blocks)
+    new_means = _add_columns(by_row, column_labels, n_column_blocks)
+    for a in range(n_row_blocks):
+        for b in range(n_column_blocks):
+            if new_counts[a, b] > 0.0:
+                new_means[a, b] /= new_counts[a, b]
+    spread = 0.0
+    apart = np.empty((n_row_blocks, n))
+    for a in range(n_row_blocks):
+        for j in range(n):
+            apart[a, j] = new_means[a, column_labels[j]]
+    for i in range(m):
+        own, mean, count = apart[row_labels[i]], means[i], counts[i]
+        for j in range(n):
+            difference = mean[j] - own[j]
+            spread += count[j] * difference * difference
+    return new_counts, new_means, values, 0.5 * spread
