@@ -215,7 +215,7 @@ def test_clone_pickle_and_names():
 
 
 @pytest.mark.parametrize(
-    ("n_points", "neighbor"), [(30, 7), (63, 7), (64, 8), (225, 15), (600, 20)]
+    ("n_points", "neighbor"), [(30, 7), (127, 7), (128, 8), (200, 10), (600, 10)]
 )
 def test_the_local_bandwidth_widens_with_the_number_of_points(n_points, neighbor):
     X = np.random.default_rng(0).normal(size=(n_points, 3))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ._checkpoint import Checkpoint
 from ._parallel import StopSign, in_parallel, share, shared
-from ._threads import single_threaded_blas
+from ._threads import plain_interrupts, single_threaded_blas
 from .graphs import Pairs
 from .metrics import MultiScaleMetric
 from .solvers import TRAVERSALS, Scale, Solved, Surface
@@ -137,7 +137,10 @@ def sweep(
     total = ground.nothing()
     done: dict[str, Part | None] = {}
     n_added = 0
-    with in_parallel(arms(), n_jobs=n_jobs, stop=ground.stop, prefer="threads") as results:
+    with (
+        plain_interrupts(),
+        in_parallel(arms(), n_jobs=n_jobs, stop=ground.stop, prefer="threads") as results,
+    ):
         for place, part in results:
             # Kept by this process, because others may be on another machine.
             if checkpoint is not None and part is not None:

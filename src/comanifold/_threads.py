@@ -31,3 +31,21 @@ def single_threaded_blas() -> Iterator[None]:
             _users -= 1
             if _users == 0:
                 _limit.restore_original_limits()
+
+
+@contextmanager
+def plain_interrupts() -> Iterator[None]:
+    """Ctrl-C as a KeyboardInterrupt.
+
+    One that comes while compiled code hands out its result appears as an error of the
+    interpreter, with the interrupt as its cause.
+    """
+    try:
+        yield
+    except SystemError as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            cause = cause.__cause__
+        raise

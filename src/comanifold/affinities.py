@@ -14,9 +14,10 @@ from scipy import sparse
 Array = NDArray[np.float64]
 
 # The neighbour whose distance is the bandwidth at a point, unless another is named: the square
-# root of the number of points, within these bounds. Nearer ones let groups of a few points that
-# are much alike, such as rows that were filled in alike, fall out of the walk.
-_NEAREST_LOCAL, _FARTHEST_LOCAL = 7, 20
+# root of half the number of points, within these bounds. Nearer ones let groups of a few points
+# that are much alike, such as rows that were filled in alike, fall out of the walk; farther ones
+# close curves whose ends are near each other.
+_NEAREST_LOCAL, _FARTHEST_LOCAL = 7, 10
 
 
 def refuse_asymmetric(distances: Any) -> None:
@@ -60,7 +61,7 @@ def check_bandwidth(bandwidth: Any) -> None:
 
 def local_neighbor(bandwidth: Any, n_points: int) -> int | None:
     if isinstance(bandwidth, str) and bandwidth == "local":
-        return min(max(math.isqrt(n_points), _NEAREST_LOCAL), _FARTHEST_LOCAL)
+        return min(max(math.isqrt(n_points // 2), _NEAREST_LOCAL), _FARTHEST_LOCAL)
     is_pair = isinstance(bandwidth, (tuple, list)) and len(bandwidth) == 2
     if is_pair and bandwidth[0] == "local":
         q = bandwidth[1]

@@ -52,7 +52,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         :math:`\sigma`: the median distance (the paper's choice) or a number. "local" scales
         each pair by its own :math:`\sigma_i \sigma_j` instead of :math:`\sigma^2`, with
         :math:`\sigma_i` the distance of i to a neighbour: the one named, else that whose number
-        is the square root of the number of points, from the 7th to the 20th.
+        is the square root of half the number of points, from the 7th to the 10th.
     diffusion_time : float, default=1.0
         t.
     density_normalization : float, default=0.0

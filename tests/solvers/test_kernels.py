@@ -5,6 +5,7 @@ import pytest
 from oracles import slow
 from oracles.problems import random_graph
 
+from comanifold.solvers import _block_kernels as block_kernels
 from comanifold.solvers import _dual_kernels as dual_kernels
 from comanifold.solvers import _edge_kernels as edge_kernels
 from comanifold.solvers import _kernels as kernels
@@ -98,7 +99,7 @@ def test_contract_blocks(rng):
     row_labels = rng.permutation([0, 1, 2, 0, 1, 2, 0])
     column_labels = rng.permutation([0, 1, 2, 3, 0, 1, 2, 3, 0])
     counts[np.ix_(row_labels == 1, column_labels == 2)] = 0.0
-    found = kernels.contract_blocks(
+    found = block_kernels.contract_blocks(
         V, counts, means, row_sizes, column_sizes, row_labels, column_labels, 3, 4
     )
     spread = 0.0

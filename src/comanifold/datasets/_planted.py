@@ -20,7 +20,7 @@ _FUNCTIONS = {
 # only, the distances would tell little but how far along the line of sight a point is, and both
 # modes would come out as the same horseshoe.
 _RADIUS, _HEIGHT = 3.0, 5.0
-_LENGTH, _WIDTH, _BEND = 1.5, 1.3, 0.8
+_LENGTH, _WIDTH, _BEND = 1.5, 1.25, 0.8
 
 # Two clouds on either side of the sheet and one at its end: directions enough to tell where on
 # it a point is. Much wider, and how far away a point is would outweigh the cloud it is in.

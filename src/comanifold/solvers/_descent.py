@@ -64,7 +64,7 @@ def descend(iterate: Iterate, penalty: Snowflake, *, max_iter: int, tol: float) 
             row_labels=row_labels[iterate.row_labels],
             column_labels=column_labels[iterate.column_labels],
         )
-    return Descent(Outcome(fused, history, n_iter), residual, forces)
+    return Descent(Outcome(fused, history.tolist(), n_iter), residual, forces)
 
 
 def _as_blocks(problem: Problem) -> Blocks:
@@ -90,10 +90,9 @@ def _own(array: Array) -> Array:
     return array if flags.writeable and flags.c_contiguous else np.array(array, order="C")
 
 
-def _as_problem(blocks: Blocks) -> Problem:
-    return Problem(
-        *blocks[:4], rows=Edges(*blocks.rows), columns=Edges(*blocks.columns), constant=blocks[6]
-    )
+def _as_problem(blocks: tuple) -> Problem:
+    *arrays, rows, columns, constant = blocks
+    return Problem(*arrays, rows=Edges(*rows), columns=Edges(*columns), constant=constant)
 
 
 @kernel
@@ -240,4 +239,32 @@ def _descend(blocks, V, eps, n_observed, max_iter, tol):
     stiffness = _stiffness(state, eps)
     residual = relative_residual(state.blocks, _residual(state, stiffness), n_observed)
     forces = _bound_on_forces(state, stiffness)
-    return state.blocks, state.V, row_labels, column_labels, history, n_iter, residual, forces
+    return (
+        _plain(state.blocks),
+        state.V,
+        row_labels,
+        column_labels,
+        np.array(history),
+        n_iter,
+        residual,
+        forces,
+    )
+
+
+@kernel
+def _plain(blocks):
+    """Blocks as nested tuples.
+
+    To hand out a named tuple, compiled code calls its class, where an interrupt may be waiting:
+    that it is not prepared for, and the process would crash.
+    """
+    by_row, by_column = blocks.rows, blocks.columns
+    return (
+        blocks.counts,
+        blocks.means,
+        blocks.row_sizes,
+        blocks.column_sizes,
+        (by_row.pairs, by_row.weights, by_row.adjacency),
+        (by_column.pairs, by_column.weights, by_column.adjacency),
+        blocks.constant,
+    )
