@@ -5,6 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from comanifold import _settings
+from comanifold.graphs import _candidates
+
 # The first call of a compiled function takes as long as compiling it: no deadlines. Automatic
 # runs repeat the same examples; everyone else looks at new ones each time, and at many more
 # with HYPOTHESIS_PROFILE=long.
@@ -33,3 +36,10 @@ def lung500_labelled():
 @pytest.fixture(scope="session")
 def lung500(lung500_labelled):
     return lung500_labelled[0]
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """So few candidates that small matrices have pairs without a distance."""
+    monkeypatch.setattr(_settings, "_LEAST_CANDIDATES", 10)
+    monkeypatch.setattr(_candidates, "N_SPREAD", 4)

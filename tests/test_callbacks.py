@@ -6,17 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+from oracles.fits import holes
 from sklearn.base import clone
 
 from comanifold import CoManifold
-
-
-def holes(seed=0):
-    rng = np.random.default_rng(seed)
-    X = np.cos(np.linspace(0, 3, 30)[:, None] - np.linspace(0, 3, 20))
-    X += 0.1 * rng.normal(size=X.shape)
-    X[rng.random(X.shape) < 0.4] = np.nan
-    return X
 
 
 class Listener:

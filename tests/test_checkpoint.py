@@ -6,29 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from oracles.fits import assert_same_fit, holes
 
 from comanifold import CoManifold, _sweep
-
-
-def holes(seed=0):
-    rng = np.random.default_rng(seed)
-    X = np.cos(np.linspace(0, 3, 30)[:, None] - np.linspace(0, 3, 20))
-    X += 0.1 * rng.normal(size=X.shape)
-    X[rng.random(X.shape) < 0.4] = np.nan
-    return X
-
-
-def assert_same(model, other):
-    for name in ("row_distances_", "column_distances_", "filled_", "row_embedding_"):
-        np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
-    for mine, yours in zip(model.scales_, other.scales_, strict=True):
-        assert (mine.l, mine.k, mine.objective, mine.weight) == (
-            yours.l,
-            yours.k,
-            yours.objective,
-            yours.weight,
-        )
-
 
 PARAMETERS = {"keep_scales": True, "n_passes": 2}
 
@@ -54,7 +34,7 @@ def test_stopped_at_any_part_it_ends_with_the_same_bits(tmp_path, monkeypatch):
         except KeyboardInterrupt:
             n_stops += 1
     assert n_stops >= 3
-    assert_same(model, undisturbed)
+    assert_same_fit(model, undisturbed)
     first = undisturbed.scales_[3]
     np.testing.assert_array_equal(
         model.estimate_at(first.l, first.k), undisturbed.estimate_at(first.l, first.k)
@@ -62,12 +42,12 @@ def test_stopped_at_any_part_it_ends_with_the_same_bits(tmp_path, monkeypatch):
     # All is there now: nothing is solved again.
     before = len(solved)
     monkeypatch.setattr(_sweep, "_arm", lambda *_: pytest.fail("an arm was solved again"))
-    assert_same(CoManifold(checkpoint=tmp_path / "run", **PARAMETERS).fit(X), undisturbed)
+    assert_same_fit(CoManifold(checkpoint=tmp_path / "run", **PARAMETERS).fit(X), undisturbed)
     assert len(solved) == before
 
 
 def test_killed_it_ends_with_the_same_bits(tmp_path):
-    X = holes(1)
+    X = holes(seed=1)
     np.save(tmp_path / "X.npy", X)
     code = (
         "import os, sys, numpy as np; from comanifold import CoManifold, _sweep\n"
@@ -84,7 +64,7 @@ def test_killed_it_ends_with_the_same_bits(tmp_path):
         killed = subprocess.run(command, capture_output=True, check=False)
         assert killed.returncode == -9
     assert len(list((tmp_path / "run").glob("*.npz"))) == 7
-    assert_same(CoManifold(checkpoint=tmp_path / "run").fit(X), CoManifold().fit(X))
+    assert_same_fit(CoManifold(checkpoint=tmp_path / "run").fit(X), CoManifold().fit(X))
 
 
 @pytest.mark.parametrize("harm", ["truncated", "flipped", "emptied", "removed", "pickled"])
@@ -106,7 +86,7 @@ def test_a_part_that_cannot_be_read_is_solved_again(tmp_path, harm):
             np.savez(file, scales=np.array([{"l": 1}], dtype=object))
         else:
             file.unlink()
-    assert_same(CoManifold(checkpoint=tmp_path, **PARAMETERS).fit(X), model)
+    assert_same_fit(CoManifold(checkpoint=tmp_path, **PARAMETERS).fit(X), model)
 
 
 def test_the_directory_of_another_fit_is_refused(tmp_path):

@@ -1,5 +1,6 @@
 """Files that are whole or not there, and directories for one process at a time."""
 
+import os
 import subprocess
 import sys
 
@@ -31,6 +32,16 @@ def test_a_file_that_could_not_be_written_leaves_the_old_one(tmp_path):
         fail()
     assert file.read_text() == "old"
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_others_may_read_it_as_far_as_the_umask_lets_them(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with whole_file(tmp_path / "t.csv") as part:
+            part.write_text("for the group")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "t.csv").stat().st_mode & 0o777 == 0o640
 
 
 def test_the_file_is_not_there_before_it_is_complete(tmp_path):

@@ -10,24 +10,12 @@ import time
 
 import numpy as np
 import pytest
+from oracles.fits import assert_same_fit, holes
 
 from comanifold import CoManifold
 from comanifold._checkpoint import Checkpoint
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals and fork")
-
-
-def holes(n_rows=30, n_columns=20, seed=0):
-    rng = np.random.default_rng(seed)
-    X = np.cos(np.linspace(0, 3, n_rows)[:, None] - np.linspace(0, 3, n_columns))
-    X += 0.1 * rng.normal(size=X.shape)
-    X[rng.random(X.shape) < 0.4] = np.nan
-    return X
-
-
-def assert_same(model, other):
-    for name in ("row_distances_", "column_distances_", "filled_", "row_embedding_"):
-        np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
 
 
 def python(code, *arguments, **options):
@@ -89,7 +77,7 @@ def killed(tmp_path, n_kills, seed):
     assert process.returncode == 0, told
     undisturbed = CoManifold().fit(X)
     for run in json.loads(printed):
-        assert_same(CoManifold(checkpoint=run).fit(X), undisturbed)
+        assert_same_fit(CoManifold(checkpoint=run).fit(X), undisturbed)
         assert not [file.name for file in os.scandir(run) if file.name.startswith(".part")]
 
 
@@ -150,7 +138,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, n_jobs):
     assert "could not be written, and is as it was: File too large" in told
     assert "the same fit goes on from there" in told
     assert {file.name: file.read_bytes() for file in run.iterdir()} == before
-    assert_same(CoManifold(checkpoint=run).fit(X), model)
+    assert_same_fit(CoManifold(checkpoint=run).fit(X), model)
 
 
 SLOW_FIT = """

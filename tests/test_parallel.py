@@ -11,28 +11,9 @@ import time
 import numpy as np
 import pytest
 from joblib import parallel_config
+from oracles.fits import assert_same_fit, holes
 
 from comanifold import CoManifold, _sweep
-
-
-def holes(n_rows=30, n_columns=20, seed=0):
-    rng = np.random.default_rng(seed)
-    X = np.cos(np.linspace(0, 3, n_rows)[:, None] - np.linspace(0, 3, n_columns))
-    X += 0.1 * rng.normal(size=X.shape)
-    X[rng.random(X.shape) < 0.4] = np.nan
-    return X
-
-
-def assert_same(model, other):
-    for name in ("row_distances_", "column_distances_", "filled_", "row_embedding_"):
-        np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
-    for mine, yours in zip(model.scales_, other.scales_, strict=True):
-        assert (mine.l, mine.k, mine.objective, mine.weight) == (
-            yours.l,
-            yours.k,
-            yours.objective,
-            yours.weight,
-        )
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +34,7 @@ def test_workers_of_joblib_give_the_same_bits(backend):
     with parallel_config(backend, n_jobs=2):
         model = CoManifold(n_passes=2, keep_scales=True).fit(X)
     alone = CoManifold(n_passes=2, keep_scales=True).fit(X)
-    assert_same(model, alone)
+    assert_same_fit(model, alone)
     for scale in alone.scales_:
         at = scale.l, scale.k
         np.testing.assert_array_equal(model.estimate_at(*at), alone.estimate_at(*at))
@@ -64,7 +45,7 @@ def test_the_traversal_of_the_paper_ends_at_the_same_scale(backend):
     X = holes(seed=1)
     with parallel_config(backend, n_jobs=2):
         model = CoManifold.as_in_the_paper().fit(X)
-    assert_same(model, CoManifold.as_in_the_paper().fit(X))
+    assert_same_fit(model, CoManifold.as_in_the_paper().fit(X))
 
 
 def test_arrays_that_processes_get_as_files_give_the_same_bits():
@@ -73,7 +54,7 @@ def test_arrays_that_processes_get_as_files_give_the_same_bits():
     options = {"alpha": -0.5, "start_scale": 4, "traversal": "paper"}
     with parallel_config("loky", n_jobs=2):
         model = CoManifold(**options).fit(X)
-    assert_same(model, CoManifold(**options).fit(X))
+    assert_same_fit(model, CoManifold(**options).fit(X))
 
 
 @pytest.mark.usefixtures("client")
@@ -82,7 +63,7 @@ def test_a_dask_cluster_gives_the_same_bits(parameters):
     X = holes()
     with parallel_config("dask"):
         model = CoManifold(**parameters).fit(X)
-    assert_same(model, CoManifold(**parameters).fit(X))
+    assert_same_fit(model, CoManifold(**parameters).fit(X))
 
 
 def test_a_cluster_of_one_worker_gives_the_same_bits():
@@ -96,7 +77,7 @@ def test_a_cluster_of_one_worker_gives_the_same_bits():
         parallel_config("dask", client=client),
     ):
         model = CoManifold().fit(X)
-    assert_same(model, CoManifold().fit(X))
+    assert_same_fit(model, CoManifold().fit(X))
 
 
 @pytest.mark.usefixtures("client")
@@ -132,7 +113,7 @@ def test_a_killed_worker_of_dask_costs_no_results(client, tmp_path):
         model = CoManifold(checkpoint=tmp_path).fit(X)
     killer.join()
     assert worker not in client.run(os.getpid).values()
-    assert_same(model, CoManifold().fit(X))
+    assert_same_fit(model, CoManifold().fit(X))
 
 
 def test_what_each_arm_is_sent_is_less_than_what_they_share():

@@ -4,29 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
+from oracles.fits import holes
 from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator, clone
-from sklearn.manifold import Isomap, trustworthiness
+from sklearn.manifold import Isomap
 
 from comanifold import CoManifold, Graph, _settings, _sweep
-from comanifold.datasets import make_checkerboard, make_clusters, make_linkage, remove_entries
-from comanifold.graphs import _candidates
-
-
-def holes(seed, shape=(40, 30), missing=0.4):
-    rng = np.random.default_rng(seed)
-    X = np.cos(np.linspace(0, 3, shape[0])[:, None] - np.linspace(0, 3, shape[1]))
-    X = X + 0.1 * rng.normal(size=shape)
-    X[rng.random(shape) < missing] = np.nan
-    return X
-
-
-@pytest.fixture
-def few(monkeypatch):
-    """So few candidates that small matrices have pairs without a distance."""
-    monkeypatch.setattr(_settings, "_LEAST_CANDIDATES", 10)
-    monkeypatch.setattr(_candidates, "N_SPREAD", 4)
 
 
 def stored(distances):
@@ -43,38 +27,9 @@ def assert_same_distances(one, other, rtol=1e-9):
     np.testing.assert_allclose(length, expected, rtol=rtol, atol=rtol * expected.max())
 
 
-def case(name, request):
-    """A matrix, and positions of its rows and columns that an embedding should show."""
-    if name == "linkage":
-        data = make_linkage(300, 250, random_state=0)
-        return data.X, data.row_position, data.column_position
-    if name == "lung500":
-        X = request.getfixturevalue("lung500")
-    elif name == "clusters":
-        X = make_clusters(300, 200, random_state=1).X
-    else:
-        X = make_checkerboard(300, 250, random_state=0).X
-    return X, X, X.T  # all there is to know: the rows before anything was missing
-
-
-@pytest.mark.parametrize("name", ["linkage", "checkerboard", "clusters", "lung500"])
-def test_the_embedding_is_as_true_as_the_dense_one(name, request):
-    truth, *positions = case(name, request)
-    X = remove_entries(truth, 0.5, random_state=0)
-    scores = []
-    for distances in ("dense", "sparse"):
-        model = CoManifold(distances=distances).fit(X)
-        embeddings = model.row_embedding_, model.column_embedding_
-        scores.append([trustworthiness(*pair) for pair in zip(positions, embeddings, strict=True)])
-    dense, found = np.array(scores)
-    assert (found >= dense - 0.01).all()
-    if name == "linkage":  # where noise makes no difference
-        np.testing.assert_allclose(found, dense, rtol=0, atol=0.01)
-
-
 @pytest.mark.usefixtures("few")
 def test_distances_are_the_dense_ones_where_there_are_any():
-    X = holes(0, (70, 50))
+    X = holes(70, 50, seed=0)
     dense, model = CoManifold(distances="dense").fit(X), CoManifold(distances="sparse").fit(X)
     for mode in ("row", "column"):
         found, expected = (getattr(m, f"{mode}_distances_") for m in (model, dense))
@@ -103,7 +58,7 @@ def test_with_nothing_missing_they_are_euclidean_times_a_scalar(scale):
 
 def equivariant(change, seed):
     """Whether the distances follow a change of the matrix, at the same pairs."""
-    X = holes(seed)
+    X = holes(40, 30, seed=seed)
     rng = np.random.default_rng(seed)
     changed, rows, columns, factor = change(X, rng)
     one, other = (CoManifold(1, distances="sparse").fit(A) for A in (X, changed))
@@ -154,7 +109,7 @@ def assert_same_bits(one, other):
 
 @pytest.mark.usefixtures("few")
 def test_the_same_bits_for_any_number_of_workers():
-    X = holes(1)
+    X = holes(40, 30, seed=1)
     alone = CoManifold(distances="sparse").fit(X)
     for n_jobs in (2, 3):
         assert_same_bits(CoManifold(distances="sparse", n_jobs=n_jobs).fit(X), alone)
@@ -162,7 +117,7 @@ def test_the_same_bits_for_any_number_of_workers():
 
 @pytest.mark.usefixtures("few")
 def test_a_stopped_fit_goes_on_with_the_same_bits(tmp_path, monkeypatch):
-    X = holes(2)
+    X = holes(40, 30, seed=2)
     parameters = {"distances": "sparse", "n_passes": 2, "keep_scales": True}
     undisturbed = CoManifold(**parameters).fit(X)
     model = CoManifold(checkpoint=tmp_path, **parameters)
@@ -187,7 +142,7 @@ def test_a_stopped_fit_goes_on_with_the_same_bits(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("few")
 def test_scales_are_kept():
-    model = CoManifold(distances="sparse", keep_scales=True).fit(holes(3))
+    model = CoManifold(distances="sparse", keep_scales=True).fit(holes(40, 30, seed=3))
     scale = model.scales_[0]
     assert model.row_labels_at(scale.l, scale.k).shape == (40,)
     assert len(model.row_linkage_) == 39
@@ -195,7 +150,7 @@ def test_scales_are_kept():
 
 @pytest.mark.usefixtures("few")
 def test_rows_and_columns_with_nothing_observed_stay_in_place():
-    X = holes(4)
+    X = holes(40, 30, seed=4)
     plain = CoManifold(distances="sparse").fit(X)
     with_gaps = np.insert(np.insert(X, [3, 10], np.nan, axis=0), 5, np.nan, axis=1)
     with (
@@ -220,7 +175,7 @@ def test_rows_and_columns_with_nothing_observed_stay_in_place():
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("first_graphs", ["low-rank", "masked"])
 def test_a_second_pass_has_the_graph_of_the_first_distances(first_graphs):
-    X = holes(5, missing=0.6)
+    X = holes(40, 30, seed=5, missing=0.6)
     parameters = {"distances": "sparse", "alpha": -0.5, "first_graphs": first_graphs}
     first = CoManifold(**parameters).fit(X)
     second = CoManifold(n_passes=2, **parameters).fit(X)
@@ -228,35 +183,6 @@ def test_a_second_pass_has_the_graph_of_the_first_distances(first_graphs):
         expected = Graph.from_distances(getattr(first, f"{mode}_distances_"), 5)
         np.testing.assert_array_equal(getattr(second, f"{mode}_graph_").edges, expected.edges)
     assert not np.array_equal(first.row_graph_.edges, second.row_graph_.edges)
-
-
-class TestNewPoints:
-    @pytest.mark.usefixtures("few")
-    def test_points_of_the_fit_are_placed_where_they_were(self):
-        X = holes(6)
-        model = CoManifold(distances="sparse").fit(X)
-        np.testing.assert_allclose(model.transform(X), model.row_embedding_, atol=1e-9)
-        np.testing.assert_allclose(model.transform_columns(X), model.column_embedding_, atol=1e-9)
-
-    def test_points_that_were_left_out_come_near_where_they_belong(self):
-        X = holes(7, (120, 60))
-        out = np.arange(5, 120, 10)
-        model = CoManifold(1, distances="sparse").fit(np.delete(X, out, axis=0))
-        known = np.delete(np.arange(120), out)
-        placed = model.transform(X[out])[:, 0]
-        order = np.interp(out, known, model.row_embedding_[:, 0])
-        assert np.abs(np.corrcoef(placed, order)[0, 1]) > 0.99
-
-    @pytest.mark.usefixtures("few")
-    def test_nothing_observed_nowhere(self):
-        X = holes(8)
-        model = CoManifold(distances="sparse").fit(X)
-        new = X[:3].copy()
-        new[1] = np.nan
-        with pytest.warns(UserWarning, match="new rows with no observed entry"):
-            placed = model.transform(new)
-        np.testing.assert_allclose(placed[[0, 2]], model.row_embedding_[[0, 2]], atol=1e-9)
-        assert np.isnan(placed[1]).all()
 
 
 class FirstTwo(BaseEstimator):
@@ -268,7 +194,7 @@ class FirstTwo(BaseEstimator):
 
 def test_auto_decides_for_each_mode(monkeypatch):
     monkeypatch.setattr(_settings, "_MOST_DENSE", 35)
-    X = holes(9)
+    X = holes(40, 30, seed=9)
     model = CoManifold().fit(X)
     assert sparse.issparse(model.row_distances_)
     assert isinstance(model.column_distances_, np.ndarray)
@@ -284,14 +210,14 @@ def test_auto_decides_for_each_mode(monkeypatch):
 
 @pytest.mark.usefixtures("few")
 def test_other_embeddings_that_take_sparse_distances():
-    X = holes(10)
+    X = holes(40, 30, seed=10)
     isomap = Isomap(n_neighbors=5, metric="precomputed")
     model = CoManifold(embedding=isomap, distances="sparse").fit(X)
     assert abs(np.corrcoef(model.row_embedding_[:, 0], np.arange(40))[0, 1]) > 0.9
 
 
 def test_more_candidates_for_more_neighbours():
-    X = holes(11, (100, 90))
+    X = holes(100, 90, seed=11)
     for parameters, least in (
         ({}, 30),
         ({"n_neighbors": (20, 5)}, 40),
@@ -303,7 +229,7 @@ def test_more_candidates_for_more_neighbours():
 
 @pytest.mark.usefixtures("few")
 def test_clone_and_pickle():
-    X = holes(12)
+    X = holes(40, 30, seed=12)
     model = CoManifold(distances="sparse").fit(X)
     assert_same_bits(clone(model).fit(X), model)
     again = pickle.loads(pickle.dumps(model))
@@ -313,10 +239,12 @@ def test_clone_and_pickle():
 @pytest.mark.parametrize("distances", ["some", None, 3, "Sparse"])
 def test_what_is_no_kind_of_distances(distances):
     with pytest.raises(ValueError, match="distances must be one of 'auto', 'dense', 'sparse'"):
-        CoManifold(distances=distances).fit(holes(0))
+        CoManifold(distances=distances).fit(holes(40, 30, seed=0))
 
 
 @pytest.mark.usefixtures("few")
 def test_paper_settings():
-    model = CoManifold.as_in_the_paper(1, distances="sparse").fit(holes(13, missing=0.3))
+    model = CoManifold.as_in_the_paper(1, distances="sparse").fit(
+        holes(40, 30, seed=13, missing=0.3)
+    )
     assert abs(np.corrcoef(model.row_embedding_[:, 0], np.arange(40))[0, 1]) > 0.9

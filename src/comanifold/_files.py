@@ -23,6 +23,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
+        part.chmod(0o666 & ~_umask())  # temporary files are for their owner alone
         with open(part, "rb") as file:
             os.fsync(file.fileno())
         os.replace(part, path)
@@ -31,6 +32,13 @@ def whole_file(path: Path) -> Iterator[Path]:
         raise (OSError(told) if error.errno is None else OSError(error.errno, told)) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    # It can only be read by setting it.
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 @contextmanager

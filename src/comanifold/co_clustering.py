@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from ._threads import plain_interrupts
 from ._validation import (
     check_estimate,
     check_matrix,
@@ -23,6 +24,7 @@ from .penalties import Penalty, get_penalty
 from .solvers import SOLVERS, CoClustering, solve
 
 
+@plain_interrupts()
 def co_cluster(
     X: ArrayLike,
     row_graph: Graph,

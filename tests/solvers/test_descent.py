@@ -71,7 +71,7 @@ def _relabel(before, after):
         yield labels
 
 
-def test_no_iterations_and_read_only_arrays():
+def test_arrays_that_are_read_only_are_left_alone():
     iterate = start(0)
     problem = iterate.problem
     for array in (problem.counts, problem.means, problem.rows.pairs, problem.rows.weights):

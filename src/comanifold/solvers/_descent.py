@@ -86,8 +86,7 @@ def _as_links(edges: Edges) -> Links:
 
 def _own(array: Array) -> Array:
     """The array, or a copy if it is read-only: to compiled code those are of another type."""
-    flags = array.flags
-    return array if flags.writeable and flags.c_contiguous else np.array(array, order="C")
+    return np.require(array, requirements="CW")
 
 
 def _as_problem(blocks: tuple) -> Problem:

@@ -39,7 +39,8 @@ class Edges:
 
     @classmethod
     def build(cls, n_nodes: int, pairs: NDArray[np.intp], weights: Array) -> "Edges":
-        pairs = np.ascontiguousarray(pairs, dtype=np.intp)
+        # Read-only arrays are of another type to compiled code, which would compile it twice.
+        pairs = np.require(pairs, dtype=np.intp, requirements="CW")
         weights = np.ascontiguousarray(weights, dtype=float)
         return cls(pairs, weights, adjacency_lists(n_nodes, pairs))
 

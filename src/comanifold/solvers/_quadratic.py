@@ -19,7 +19,7 @@ from ._problem import Array, Problem
 
 # Steps of conjugate gradients per majoriser, and the factor by which they should lower its
 # residual: the majoriser moves on before an exact solution would pay.
-CG_STEPS = 10
+CG_STEPS = np.int64(10)  # not an int: compiled code would treat it as a type of its own
 CG_REDUCTION = 0.1
 
 # Residual at which merging is tried first. Sooner is faster; from a start that is no solution

@@ -1,0 +1,39 @@
+"""Matrices that are quick to fit, and what makes two fits the same."""
+
+import numpy as np
+
+
+def holes(n_rows=30, n_columns=20, *, seed=0, missing=0.4):
+    """A smooth wave with some noise and entries missing."""
+    rng = np.random.default_rng(seed)
+    X = np.cos(np.linspace(0, 3, n_rows)[:, None] - np.linspace(0, 3, n_columns))
+    X += 0.1 * rng.normal(size=X.shape)
+    X[rng.random(X.shape) < missing] = np.nan
+    return X
+
+
+def random_matrix(seed, n_rows=None, n_columns=None, missing=0.4):
+    """Groups of rows, smooth columns and noise, every row and column observed somewhere."""
+    rng = np.random.default_rng(seed)
+    n_rows = n_rows or rng.integers(6, 15)
+    n_columns = n_columns or rng.integers(6, 15)
+    levels = rng.normal(size=(3, 1 + n_columns))
+    X = levels[rng.integers(3, size=n_rows)][:, rng.integers(n_columns // 2, size=n_columns)]
+    X = X + 0.3 * rng.normal(size=X.shape)
+    X[rng.random(X.shape) < missing] = np.nan
+    X[np.arange(n_rows), rng.integers(n_columns, size=n_rows)] = rng.normal(size=n_rows)
+    X[rng.integers(n_rows, size=n_columns), np.arange(n_columns)] = rng.normal(size=n_columns)
+    return X
+
+
+def assert_same_fit(model, other):
+    """Bit for bit."""
+    for name in ("row_distances_", "column_distances_", "filled_", "row_embedding_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
+    for mine, yours in zip(model.scales_, other.scales_, strict=True):
+        assert (mine.l, mine.k, mine.objective, mine.weight) == (
+            yours.l,
+            yours.k,
+            yours.objective,
+            yours.weight,
+        )
