@@ -86,7 +86,8 @@ def _as_links(edges: Edges) -> Links:
 
 def _own(array: Array) -> Array:
     """The array, or a copy if it is read-only: to compiled code those are of another type."""
-    return np.require(array, requirements="CW")
+    flags = array.flags  # `np.require` would take several times as long
+    return array if flags.writeable and flags.c_contiguous else np.array(array, order="C")
 
 
 def _as_problem(blocks: tuple) -> Problem:
