@@ -41,7 +41,7 @@ def convergence(result: Any, *, ax: Axes | None = None) -> Axes:
             _draw_history(ax, result)
         else:
             _draw_residuals(ax, result)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     return ax
 
 
@@ -59,13 +59,16 @@ def _draw_residuals(ax: Axes, model: Any) -> None:
     # A residual of zero has no logarithm: it is drawn well below the tolerance.
     residuals = np.maximum(residuals, 1e-4 * model.tol)
     ax.plot(number[met], residuals[met], ".", color=BLUE, ms=4, label="converged")
-    if not met.all():
-        ax.plot(number[~met], residuals[~met], "x", color=VERMILION, ms=5, label="not converged")
-    ax.axhline(model.tol, color="black", lw=0.8, ls="--", label="tolerance")
+    ax.axhline(model.tol, color="black", lw=0.8, ls="--")
+    at_the_line = ax.get_yaxis_transform()
+    ax.text(1.0, 1.2 * model.tol, "tolerance", ha="right", va="bottom", transform=at_the_line)
     ax.set(
-        title=f"convergence: {met.sum()} of {len(met)} scales",
+        title=f"{met.sum()} of {len(met)} converged",
         xlabel="scale",
         ylabel="stationarity residual",
         yscale="log",
     )
-    ax.legend(loc="best")
+    ax.set_ylim(top=10.0 * max(model.tol, residuals.max()))
+    if not met.all():
+        ax.plot(number[~met], residuals[~met], "x", color=VERMILION, ms=5, label="not converged")
+        ax.legend(loc="upper left")

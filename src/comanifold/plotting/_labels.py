@@ -54,10 +54,14 @@ def _colour(place: int) -> str:
     return to_hex((1 - share) * np.array(to_rgb(_COLOURS[which])) + share * toward)
 
 
-def clusters_palette(clusters: Iterable[int]) -> dict[int, str]:
-    """Colours in turn, in the order in which clusters appear: those side by side differ."""
+def clusters_palette(clusters: Iterable[int], *, light: bool = False) -> dict[int, str]:
+    """Colours in turn, in the order in which clusters appear: those side by side differ.
+
+    Light ones are told from those of labels.
+    """
     names = [cluster for cluster in dict.fromkeys(clusters) if cluster >= 0]
-    return {name: _COLOURS[place % len(_COLOURS)] for place, name in enumerate(names)}
+    first = len(_COLOURS) if light else 0
+    return {name: _colour(first + place % len(_COLOURS)) for place, name in enumerate(names)}
 
 
 def colours_of(labels: Iterable[Any], palette: Palette) -> list[Any]:

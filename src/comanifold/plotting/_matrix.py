@@ -91,20 +91,24 @@ def matrix(
         "rows": read_labels(row_labels, len(model.row_order_), "row_labels"),
         "columns": read_labels(column_labels, len(model.column_order_), "column_labels"),
     }
-    palette = palette_of(*labels.values()) if palette is None else palette
+    named = [label for some in labels.values() for label in some or ()]
+    palette = palette_of(named) if palette is None else palette
+    bars = []
+    for mode, some in labels.items():
+        if at is not None:
+            bars.append((mode, cluster_colours(model, mode, at, light=bool(named))))
+        if some is not None:
+            bars.append((mode, colours_of(some, palette)))
     with axes_to_draw_on(ax, size=(6.0, 5.0)) as ax:
         image = show_entries(ax, model, filled=filled, organised=organised, at=at, limits=limits)
-        for mode, some in labels.items():
-            bars = [] if some is None else [colours_of(some, palette)]
-            if at is not None:
-                bars.insert(0, cluster_colours(model, mode, at))
-            for place, colours in enumerate(bars):
-                draw_bar(ax, model, mode, colours, organised=organised, place=place)
+        places = dict.fromkeys(labels, 0)
+        for mode, colours in bars:
+            draw_bar(ax, model, mode, colours, organised=organised, place=places[mode])
+            places[mode] += 1
         if legend:
             colour_bar(ax, image, filled=filled, name=name)
-            named = [label for some in labels.values() for label in some or ()]
-            if named:
-                draw_legend(ax, named, palette, below=True)
+        if legend and named:
+            draw_legend(ax, named, palette, below=True)
     return ax
 
 
@@ -160,10 +164,11 @@ def _name_ticks(ax: Axes, model: Any, rows: Any, columns: Any) -> None:
     ax.yaxis.tick_right()
 
 
-def cluster_colours(model: Any, mode: str, at: tuple[int, int]) -> list[str]:
+def cluster_colours(model: Any, mode: str, at: tuple[int, int], *, light: bool) -> list[str]:
     """The colour of each row's or column's cluster at a scale."""
     clusters = clusters_at(model, mode, *at)
-    palette = clusters_palette(clusters[i] for i in of_mode(model, mode, "order"))
+    in_order = (clusters[i] for i in of_mode(model, mode, "order"))
+    palette = clusters_palette(in_order, light=light)
     return colours_of([None if cluster < 0 else cluster for cluster in clusters], palette)
 
 
@@ -184,9 +189,10 @@ def draw_bar(
     return bar
 
 
-def colour_bar(ax: Any, image: Any, *, filled: bool, name: str) -> None:
+def colour_bar(ax: Any, image: Any, *, filled: bool, name: str, **options: Any) -> None:
     """The colour bar, which says what white is if there is any."""
     shown = image.get_array()
     hidden = np.ma.getmaskarray(shown).any()
     label = f"{name} (white: {'no data' if filled else 'missing'})" if hidden else name
-    image.axes.figure.colorbar(image, ax=ax, label=label, extend=beyond(shown, image.get_clim()))
+    ends = beyond(shown, image.get_clim())
+    image.axes.figure.colorbar(image, ax=ax, label=label, extend=ends, **options)

@@ -65,9 +65,9 @@ def overview(
             import matplotlib.pyplot as plt
 
             figure = plt.figure(figsize=(12.0, 7.6), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, height_ratios=[1.0, 1.0])
+        top, bottom = figure.subfigures(2, 1, height_ratios=[1.0, 1.05])
         _draw_matrices(top, model, colours, at, name)
-        left, right = bottom.subfigures(1, 2, width_ratios=[2.0, 1.35])
+        left, right = bottom.subfigures(1, 2, width_ratios=[1.75, 1.4])
         for ax, mode in zip(left.subplots(1, 2), MODES, strict=True):
             points = of_mode(model, mode, "embedding")
             components = (0, 1)[: points.shape[1]]
@@ -84,7 +84,7 @@ def _colours(
     if labels is not None:
         return colours_of(labels, palette)
     if at is not None:
-        return cluster_colours(model, mode, at)
+        return cluster_colours(model, mode, at, light=bool(palette))
     rank = np.argsort(of_mode(model, mode, "order"))
     return list(ALONG(rank / max(len(rank) - 1, 1))[:, :3])
 
@@ -98,18 +98,20 @@ def _draw_matrices(
         {"organised": True, "filled": True, "at": at},
     )
     axes = figure.subplots(1, len(kinds))
+    images = []
     for ax, kind in zip(axes, kinds, strict=True):
-        image = show_entries(ax, model, **kind)
+        images.append(show_entries(ax, model, **kind))
         for mode in MODES:
             draw_bar(ax, model, mode, colours[mode], organised=kind["organised"])
-    colour_bar(axes, image, filled=False, name=name)
+    bar = {"fraction": 0.03, "pad": 0.01, "aspect": 30}
+    colour_bar(axes, images[0], filled=False, name=name, **bar)
 
 
 def _draw_scales(axes: Any, model: Any) -> None:
     surface(model, what="n_row_clusters", ax=axes[0, 0])
-    surface(model, what="n_column_clusters", ax=axes[0, 1])
+    surface(model, what="n_column_clusters", ax=axes[0, 1]).set_ylabel("")
     if has_spectrum(model):
         spectrum(model, ax=axes[1, 0])
     else:
-        axes[1, 0].set_axis_off()
+        surface(model, what="weight", ax=axes[1, 0])
     convergence(model, ax=axes[1, 1])

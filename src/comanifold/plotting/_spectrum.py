@@ -60,9 +60,9 @@ def spectrum(
             style = {**_STYLES[which], "ls": "", "label": "_in the embedding"}
             ax.plot(number[: len(shown)], shown, ms=5, **style)
         ax.axhline(0.0, color="black", lw=0.5)
-        ax.set(title="spectrum (filled: embedded)", xlabel="number", ylabel="eigenvalue")
-        ax.set_ylim(top=1.02)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set(title="spectrum\nfilled: in the embedding", xlabel="number", ylabel="eigenvalue")
+        ax.set_ylim(top=1.04)
+        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
         ax.legend(loc="best")
     return ax
 

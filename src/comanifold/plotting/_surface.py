@@ -48,8 +48,8 @@ def surface(
     >>> from comanifold import CoManifold, plotting
     >>> from comanifold.datasets import make_checkerboard
     >>> model = CoManifold().fit(make_checkerboard(40, 30, random_state=0).X)
-    >>> plotting.surface(model, what="n_column_clusters").get_title()
-    'column clusters'
+    >>> plotting.surface(model, what="n_column_clusters").get_xlabel()
+    'k (column cost $2^k$)'
     """
     check_model(model)
     check_choice("what", what, list(_NAMES))
@@ -69,7 +69,7 @@ def surface(
             extent=(columns.min() - 0.5, columns.max() + 0.5, rows.min() - 0.5, rows.max() + 0.5),
             aspect="auto",
         )
-        ax.set(title=_NAMES[what], xlabel="k (column cost $2^k$)", ylabel="l (row cost $2^l$)")
+        ax.set(xlabel="k (column cost $2^k$)", ylabel="l (row cost $2^l$)")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
         if legend:
