@@ -77,7 +77,7 @@ def test_points_without_a_label_are_grey_and_so_named():
     assert _legend(ax) == ["a", "no label"]
 
 
-@pytest.mark.parametrize("name", ["$x_", "_hidden", r"\frac{", "<b>&amp;"])
+@pytest.mark.parametrize("name", ["$x_$", "_hidden", r"$\frac{$", "<b>&amp;"])
 def test_names_are_shown_as_they_are(name):
     points = np.random.default_rng(0).normal(size=(3, 2))
     ax = plotting.embedding(points, labels=[name, "b", "c"])
@@ -205,7 +205,7 @@ def test_what_was_never_observed_stays_white_in_the_filled_in_matrix(model_with_
 
 def test_names_of_rows_and_columns_are_shown_where_there_is_room(board):
     pd = pytest.importorskip("pandas")
-    names = [f"row$_{i}" for i in range(30)]
+    names = [f"$x_$ {i}" for i in range(30)]
     frame = pd.DataFrame(board.X, index=names, columns=[f"c{i}" for i in range(24)])
     model = CoManifold().fit(frame)
     _, ax = plt.subplots(figsize=(9, 7))
