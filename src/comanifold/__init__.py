@@ -26,6 +26,7 @@ __all__ = [
     "CoManifold",
     "DiffusionMap",
     "Graph",
+    "anndata",
     "baselines",
     "co_cluster",
     "datasets",
@@ -33,10 +34,11 @@ __all__ = [
     "masked_distances",
     "objective",
     "penalties",
+    "plotting",
 ]
 
 if TYPE_CHECKING:
-    from . import baselines, datasets, penalties
+    from . import anndata, baselines, datasets, penalties, plotting
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
     from .diffusion_map import DiffusionMap
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in ("baselines", "datasets", "penalties"):
+    if name in ("anndata", "baselines", "datasets", "penalties", "plotting"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

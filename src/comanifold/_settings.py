@@ -15,7 +15,7 @@ from . import __version__
 from ._checkpoint import Checkpoint
 from ._files import sole_use
 from ._pipeline import Settings
-from ._validation import check_n_neighbors, check_stopping
+from ._validation import check_choice, check_n_neighbors, check_stopping
 from .affinities import check_bandwidth, local_neighbor
 from .penalties import get_penalty
 from .solvers import SOLVERS, TRAVERSALS
@@ -29,12 +29,12 @@ _LEAST_CANDIDATES = 30
 
 def check_settings(model: Any) -> Settings:
     """The parameters of a model as the pipeline takes them; errors name the one that is wrong."""
-    _check_choice("solver", model.solver, sorted(SOLVERS))
-    _check_choice("traversal", model.traversal, sorted(TRAVERSALS))
-    _check_choice("first_graphs", model.first_graphs, ["low-rank", "masked"])
-    _check_choice("distances", model.distances, ["auto", "dense", "sparse"])
+    check_choice("solver", model.solver, sorted(SOLVERS))
+    check_choice("traversal", model.traversal, sorted(TRAVERSALS))
+    check_choice("first_graphs", model.first_graphs, ["low-rank", "masked"])
+    check_choice("distances", model.distances, ["auto", "dense", "sparse"])
     if isinstance(model.embedding, str):
-        _check_choice("embedding", model.embedding, ["diffusion"], "an estimator of distances")
+        check_choice("embedding", model.embedding, ["diffusion"], "an estimator of distances")
     elif isinstance(model.embedding, type) or not hasattr(model.embedding, "fit_transform"):
         raise ValueError(
             'embedding must be "diffusion" or an estimator with fit_transform that takes '
@@ -139,12 +139,6 @@ def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
-
-
-def _check_choice(name: str, value: Any, choices: list[str], also: str = "") -> None:
-    if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices) + (f" or {also}" if also else "")
-        raise ValueError(f"{name} must be one of {listed}, got {value!r:.60}")
 
 
 def _check_takes_distances(embedding: Any) -> None:

@@ -209,6 +209,13 @@ def check_stopping(max_iter: int, tol: float) -> tuple[int, float]:
     return int(max_iter), float(tol)
 
 
+def check_choice(name: str, value: Any, choices: list[str], also: str = "") -> None:
+    """Refuse what is none of the choices; `also` says what else may be given."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices) + (f" or {also}" if also else "")
+        raise ValueError(f"{name} must be one of {listed}, got {value!r:.60}")
+
+
 def listing(indices: NDArray[np.intp]) -> str:
     shown = ", ".join(str(i) for i in indices[:10])
     return shown + (f" and {indices.size - 10} more" if indices.size > 10 else "")

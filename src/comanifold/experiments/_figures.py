@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..plotting._style import PURPLE, VERMILION, new_figure, show_matrix, usual_limits
 from ._methods import METHODS, OURS, PAPER
-from ._style import GROUPS, MODES, colours, group_legend, new_figure, scatter, select, show_matrix
+from ._style import GROUPS, MODES, colours, group_legend, scatter, select
 
 Tables = dict[str, pd.DataFrame]
 Figures = dict[str, Figure]
@@ -18,7 +19,7 @@ Figures = dict[str, Figure]
 _COMPARED = ("nlpca", "dm-mean", PAPER, OURS)
 
 # The two subjects that Figure 1 follows: one normal, one with colon metastases.
-_PAIR_COLOURS = ("#D55E00", "#CC79A7")
+_PAIR_COLOURS = (VERMILION, PURPLE)
 
 
 def draw_workflow(tables: Tables) -> Figures:
@@ -31,7 +32,7 @@ def draw_workflow(tables: Tables) -> Figures:
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.0, 1.0])
     top.suptitle("1. smooth estimates at many scales (three of them; (l, k) are the exponents)")
     axes = top.subplots(1, len(names))
-    limits = _limits(select(matrices, matrix="given"))
+    limits = usual_limits(_values(select(matrices, matrix="given")))
     marked = np.flatnonzero(subjects["in_pair"])
     for ax, name in zip(axes, names, strict=True):
         part = select(matrices, matrix=name)
@@ -206,7 +207,7 @@ def _show_points(ax: Any, points: pd.DataFrame) -> None:
 def _matrices_figure(matrices: pd.DataFrame, titles: dict[str, str]) -> Figure:
     figure = new_figure(4.0 * len(titles) + 0.6, 3.2)
     axes = figure.subplots(1, len(titles))
-    limits = _limits(select(matrices, matrix="complete"))
+    limits = usual_limits(_values(select(matrices, matrix="complete")))
     for ax, (name, title) in zip(axes, titles.items(), strict=True):
         image = show_matrix(ax, _values(select(matrices, matrix=name)), limits, title)
         ax.set(xlabel="columns")
@@ -220,11 +221,6 @@ def _matrices_figure(matrices: pd.DataFrame, titles: dict[str, str]) -> Figure:
 def _values(matrix: pd.DataFrame) -> np.ndarray:
     values = matrix.filter(regex=r"^c\d+$").to_numpy()
     return values[:, ~np.isnan(values).all(axis=0)]  # tables of wider matrices add columns
-
-
-def _limits(matrix: pd.DataFrame) -> tuple[float, float]:
-    low, high = np.nanquantile(_values(matrix), [0.01, 0.99])
-    return float(low), float(high)
 
 
 def _clusters(matrix: pd.DataFrame) -> str:

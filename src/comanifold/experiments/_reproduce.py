@@ -12,12 +12,12 @@ import matplotlib as mpl
 import pandas as pd
 
 from .._files import sole_use, whole_file
+from ..plotting._style import SETTINGS
 from ._cases import complete
 from ._claims import CHECKS, Claim, as_markdown
 from ._experiments import EXPERIMENTS, Plan
 from ._figures import Tables
 from ._runner import Failure, Unit, collect, run_units
-from ._style import SETTINGS
 from ._summary import summarise
 
 _SHOWN_VERSIONS = (

@@ -1,4 +1,4 @@
-"""One look for all figures: colours that the colour-blind can tell apart, equal axes."""
+"""What the figures of the experiments have in common, beyond what all figures have."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,32 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ..plotting._style import BLACK, BLUE, ORANGE, SKY, with_equal_axes
 
-SETTINGS = {
-    "font.size": 9.0,
-    "axes.titlesize": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "figure.dpi": 100,
-    "savefig.dpi": 160,
-    "image.interpolation": "nearest",
-    "pdf.fonttype": 42,
-}
-
-NAMES = {
-    "linkage": "linkage",
-    "linkage2": "linkage2",
-    "lung500": "lung500",
-    "row": "rows",
-    "column": "columns",
-}
 MODES = {
     ("linkage", "row"): "linkage: rows (helix)",
     ("linkage", "column"): "linkage: columns (surface)",
@@ -43,18 +20,17 @@ MODES = {
     ("lung500", "column"): "lung500: subjects",
 }
 
-# By name or number of the group; from the colours of Okabe and Ito.
+# By name or number of the group.
 GROUPS = {
-    "Normal": "#E69F00",
-    "Colon": "#56B4E9",
-    "Carcinoid": "#0072B2",
-    "SmallCell": "#000000",
-    "0": "#0072B2",
-    "1": "#E69F00",
-    "2": "#000000",
+    "Normal": ORANGE,
+    "Colon": SKY,
+    "Carcinoid": BLUE,
+    "SmallCell": BLACK,
+    "0": BLUE,
+    "1": ORANGE,
+    "2": BLACK,
 }
 
-MATRIX = mpl.colormaps["viridis"].with_extremes(bad="white")
 _CURVE = mpl.colormaps["viridis"]
 
 # The corners of the colours of a surface: hue goes from blue to yellow along it, and lightness
@@ -69,10 +45,6 @@ def select(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
     for column, value in values.items():
         table = table[table[column] == value]
     return table
-
-
-def new_figure(width: float, height: float) -> Figure:
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def colours(frame: pd.DataFrame) -> Any:
@@ -96,16 +68,7 @@ def _group(label: Any) -> str:
 def scatter(ax: Axes, frame: pd.DataFrame, *, size: float = 7.0) -> None:
     """The points of an embedding, at one scale in both directions."""
     ax.scatter(frame["first"], frame["second"], c=colours(frame), s=size, linewidths=0)
-    ax.set_aspect("equal", adjustable="datalim")
-    ax.set(xticks=[], yticks=[])
-
-
-def show_matrix(ax: Axes, matrix: Array, limits: tuple[float, float], title: str) -> Any:
-    image = ax.imshow(matrix, cmap=MATRIX, vmin=limits[0], vmax=limits[1], aspect="auto")
-    ax.set(title=title, xticks=[], yticks=[])
-    for spine in ax.spines.values():
-        spine.set_visible(True)
-    return image
+    with_equal_axes(ax)
 
 
 def group_legend(ax: Axes, labels: Iterable[Any], **options: Any) -> None:
