@@ -31,6 +31,11 @@ class Archive:
     def names(self) -> list[str]:
         return list(self._members)
 
+    @property
+    def is_compressed(self) -> bool:
+        stored = zipfile.ZIP_STORED
+        return any(member.compress_type != stored for member in self._members.values())
+
     def shape_and_type(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """What the header of an array declares, if as much follows."""
         member = self._members[name]
