@@ -84,11 +84,14 @@ def whole_directory(path: Path, *, marker: str, overwrite: bool = False) -> Iter
     part = Path(tempfile.mkdtemp(dir=path.parent, prefix=_NEW))
     try:
         yield part
+        mask = _umask()
         for file in part.rglob("*"):
             if file.is_file():
+                # Temporary files are their owner's alone; results are to be shared.
+                os.chmod(file, 0o666 & ~mask)
                 with open(file, "rb") as written:
                     os.fsync(written.fileno())
-        os.chmod(part, 0o777 & ~_umask())
+        os.chmod(part, 0o777 & ~mask)
         refuse_taken(path, marker=marker, overwrite=overwrite)
         _swap(part, path)
     finally:

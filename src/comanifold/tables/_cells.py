@@ -22,6 +22,12 @@ def number_in(cell: str, decimal: str) -> float | None:
         return None
 
 
+def number_or_none(cell: str) -> float | None:
+    """The finite number that a cell holds, or None."""
+    number = number_in(cell, ".")
+    return number if number is not None and math.isfinite(number) else None
+
+
 def kind_of(cell: str, decimal: str, missing: Missing) -> str:
     """ "number", "missing" or "text"."""
     if missing.is_missing(cell):

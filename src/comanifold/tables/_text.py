@@ -1,6 +1,7 @@
 """Tables of text: CSV, TSV and their like, plain or compressed."""
 
 import csv
+import os
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -30,6 +31,28 @@ def read_text(path: Path, options: Options, missing: Missing) -> Table:
         body = _Body(layout, places, missing)
         body.read(chain(sample, lines))
     return body.table()
+
+
+def read_cells(path: str | os.PathLike, encoding: str = "utf-8") -> list[list[str]]:
+    """All cells of a table of text as they are, the lines of one length."""
+    path = Path(path)
+    missing = Missing()
+    try:
+        with open_lines(path, encoding) as lines:
+            sample = _sample(lines)
+            layout = find_layout(sample, Options(header=True), missing, prefers_tabs=False)
+            records: list[list[str]] = []
+            for record in csv.reader(chain(sample, lines), delimiter=layout.delimiter):
+                if record and len(record) != layout.n_columns:
+                    raise TableError(
+                        f"record {len(records) + 1} has {len(record)} cells, the first has "
+                        f"{layout.n_columns}"
+                    )
+                records.extend([record] if record else [])
+                check_size(len(records), layout.n_columns)
+    except (TableError, UnicodeError, csv.Error) as error:
+        raise TableError(f"{path}: {error}") from error
+    return records
 
 
 def _sample(lines: Iterator[str]) -> list[str]:
