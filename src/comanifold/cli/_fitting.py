@@ -19,8 +19,8 @@ _LAW = 0.2, 1.2e-5, 1.2e-10
 # To load what is compiled.
 _SECONDS_TO_START = 2.0
 
-# How much longer other settings take, from a few fits of 100 x 80 entries.
-_SLOWER_PENALTIES = {"linear": 8.0, "log": 15.0, "mcp": 15.0}
+# How much longer other penalties take, from a fit each to a checkerboard of 150 x 100 entries.
+_SLOWER_PENALTIES = {"linear": 20.0, "log": 40.0, "mcp": 15.0}
 
 # Arms of a surface, before any has been seen.
 _USUAL_ARMS = 24
@@ -45,13 +45,14 @@ def expected_seconds(model: "CoManifold", shape: tuple[int, int]) -> float:
 
 def is_compiled() -> bool:
     """Whether the kernels have been compiled before."""
+    return any(_cache_folder().glob("_descent_kernels.*.nbi"))
+
+
+def _cache_folder() -> Path:
     from ..solvers import _descent_kernels
 
-    kernel = next(
-        value for value in vars(_descent_kernels).values() if hasattr(value, "inspect_llvm")
-    )
-    folder = Path(kernel.stats.cache_path)
-    return any(folder.glob("_descent_kernels.*.nbi"))
+    kernels = (value for value in vars(_descent_kernels).values() if hasattr(value, "stats"))
+    return Path(next(kernels).stats.cache_path)
 
 
 class _Listener:
