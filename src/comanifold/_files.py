@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -25,6 +26,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
+        # Temporary files are their owner's alone; results are to be shared.
+        os.chmod(part, 0o666 & ~_umask())
         with open(part, "rb") as file:
             os.fsync(file.fileno())
         os.replace(part, path)
@@ -84,14 +87,11 @@ def whole_directory(path: Path, *, marker: str, overwrite: bool = False) -> Iter
     part = Path(tempfile.mkdtemp(dir=path.parent, prefix=_NEW))
     try:
         yield part
-        mask = _umask()
         for file in part.rglob("*"):
             if file.is_file():
-                # Temporary files are their owner's alone; results are to be shared.
-                os.chmod(file, 0o666 & ~mask)
                 with open(file, "rb") as written:
                     os.fsync(written.fileno())
-        os.chmod(part, 0o777 & ~mask)
+        os.chmod(part, 0o777 & ~_umask())
         refuse_taken(path, marker=marker, overwrite=overwrite)
         _swap(part, path)
     finally:
@@ -131,6 +131,7 @@ def _swap(part: Path, path: Path) -> None:
         shutil.rmtree(old.parent, ignore_errors=True)
 
 
+@cache
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

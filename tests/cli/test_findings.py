@@ -20,7 +20,7 @@ def test_planted_groups_are_found(board):
         assert len(set(zip(found.labels, truth, strict=True))) == found.n_clusters
         first = found.labels[getattr(model, f"{mode}_order_")]
         assert first[0] == 1
-        assert f"{mode}s: {found.n_clusters}, the same" in found.told(f"{mode}s")
+        assert f"{mode}s: {found.n_clusters}, steady" in found.told(f"{mode}s")
 
 
 def test_along_a_curve_nothing_is_said_to_be_clear():

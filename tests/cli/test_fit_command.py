@@ -34,8 +34,8 @@ def test_everything_is_there_and_right(comanifold, file, board):
         assert words in result.told
     for line in ("clusters", "structure", "held out", "warnings", "files"):
         assert f"\n  {line} " in result.told
-    assert "rows: 4, the same" in result.told
-    assert "columns: 3, the same" in result.told
+    assert "rows: 4, steady" in result.told
+    assert "columns: 3, steady" in result.told
     assert {entry.name for entry in (file.parent / "out").iterdir()} >= RESULTS
     model = CoManifold(keep_scales=True, n_jobs=1).fit(board.table.values)
     for mode in ("row", "column"):

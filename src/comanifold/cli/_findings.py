@@ -44,8 +44,7 @@ class Clusters:
             return f"{mode}: in one piece"
         if not self.are_clear:
             return f"{mode}: no clear ones (clusters.csv has {self.n_clusters})"
-        times = "twice" if self.n_doublings == 2 else f"{self.n_doublings} times"
-        return f"{mode}: {self.n_clusters}, the same while the cost doubles {times}"
+        return f"{mode}: {self.n_clusters}, steady over {self.n_doublings} doublings of the cost"
 
 
 def find_clusters(model: "CoManifold", mode: str) -> Clusters:
@@ -96,9 +95,8 @@ class HeldOut:
 
     def told(self) -> str:
         return (
-            f"error {self.comanifold:.2f} on {self.n_hidden:,} entries hidden from a second fit; "
-            f"with row means {self.row_means:.2f}, with column means {self.column_means:.2f} "
-            "(in standard deviations)"
+            f"error {self.comanifold:.2f} of a standard deviation on {self.n_hidden:,} hidden entries; "
+            f"row means {self.row_means:.2f}, column means {self.column_means:.2f}"
         )
 
 

@@ -97,7 +97,7 @@ class Fitter:
         console = Console(stderr=True, highlight=False, quiet=self._talk.quiet)
         with (
             warnings.catch_warnings(record=True) as caught,
-            ProgressBar(console, what, silent_for=30.0) as bar,
+            ProgressBar(console, what, brief=True) as bar,
         ):
             warnings.simplefilter("always")
             model._listener = _Listener(bar, n_surfaces)

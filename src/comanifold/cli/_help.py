@@ -13,9 +13,12 @@ class SectionedCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(context):
             record = parameter.get_help_record(context)
-            if record is not None:
-                section = getattr(parameter, "section", "Other options")
+            # Arguments stand in the usage, and the text says what they are.
+            if record is not None and isinstance(parameter, click.Option):
+                section = getattr(parameter, "section", "What is said")
                 sections.setdefault(section, []).append(record)
+        # What all commands have comes last.
+        sections["What is said"] = sections.pop("What is said", [])
         for section, records in sections.items():
             with formatter.section(section):
                 formatter.write_dl(records)
@@ -27,12 +30,12 @@ class SectionedCommand(click.Command):
 
 
 class _Option(click.Option):
-    def __init__(self, *arguments: Any, section: str = "Other options", **settings: Any):
+    def __init__(self, *arguments: Any, section: str, **settings: Any):
         super().__init__(*arguments, **settings)
         self.section = section
 
 
-def option(*names: str, section: str = "Options", **settings: Any) -> Callable:
+def option(*names: str, section: str, **settings: Any) -> Callable:
     """A click option that belongs to a section of the help."""
     return click.option(*names, cls=_Option, section=section, **settings)
 

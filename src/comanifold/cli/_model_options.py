@@ -55,6 +55,7 @@ model_options: Callable = together(
     option(
         "--components",
         type=click.IntRange(min=1),
+        metavar="N",
         default=2,
         show_default=True,
         section=_SECTION,
@@ -84,6 +85,7 @@ model_options: Callable = together(
     option(
         "--passes",
         type=click.IntRange(min=1),
+        metavar="N",
         section=_SECTION,
         help="More than 1: the graphs are built again from what was found. [default: 1]",
     ),
@@ -115,12 +117,14 @@ model_options: Callable = together(
     option(
         "--tol",
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        metavar="T",
         section=_SECTION,
         help="Where each scale stops. [default: 0.001]",
     ),
     option(
         "--max-iter",
         type=click.IntRange(min=1),
+        metavar="N",
         section=_SECTION,
         help="Steps of a scale at most. [default: 10000]",
     ),
@@ -128,6 +132,7 @@ model_options: Callable = together(
     option(
         "--jobs",
         type=click.IntRange(min=1),
+        metavar="N",
         default=os.cpu_count() or 1,
         section=_SECTION,
         help="Work side by side; by default as many as processors. The result is the same.",

@@ -15,13 +15,15 @@ _SECONDS = 30.0
 class ProgressBar:
     """Shows how many pieces of work are done and how long the rest will take."""
 
-    def __init__(self, console: Console, what: str = "", *, silent_for: float = 0.0):
+    def __init__(self, console: Console, what: str = "", *, brief: bool = False):
         self._console = console
+        # Brief work leaves no trace: no bar when it is done, no line before it has taken long.
+        self._transient = brief
         self._what = what
         self._bar: Progress | None = None
         self._started: float | None = None
         self._n_before = 0
-        self._last_line = time.monotonic() + silent_for - _SECONDS
+        self._last_line = time.monotonic() - (0.0 if brief else _SECONDS)
 
     def __enter__(self) -> "ProgressBar":
         if self._console.is_terminal:
@@ -32,6 +34,7 @@ class ProgressBar:
                 TimeRemainingColumn(elapsed_when_finished=True),
                 console=self._console,
                 speed_estimate_period=600.0,
+                transient=self._transient,
             )
             self._task = self._bar.add_task(self._what or "starting", total=None)
             self._bar.start()
