@@ -95,8 +95,8 @@ class HeldOut:
 
     def told(self) -> str:
         return (
-            f"error {self.comanifold:.2f} of a standard deviation on {self.n_hidden:,} hidden entries; "
-            f"row means {self.row_means:.2f}, column means {self.column_means:.2f}"
+            f"error {self.comanifold:.2f} of a standard deviation on {self.n_hidden:,} hidden "
+            f"entries; row means {self.row_means:.2f}, column means {self.column_means:.2f}"
         )
 
 

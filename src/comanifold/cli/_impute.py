@@ -1,16 +1,31 @@
 """`comanifold impute`: a table with its holes filled in."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ._fit import refuse_unwritable, say_expected
-from ._help import SectionedCommand, examples, option
+from ._help import SectionedCommand, examples, option, together
 from ._model_options import make_model, model_options
 from ._preparation import Preparation, preparing_options
 from ._reading_options import describe, read, reading_options
 from ._talk import Talk, duration, plain_errors, talk_options
+
+file_options: Callable = together(
+    option(
+        "--out",
+        "-o",
+        type=click.Path(path_type=Path),
+        required=True,
+        metavar="FILE2",
+        section="Results",
+        help="The table to write; its ending says how: .csv, .tsv (also .gz), .parquet, .npy, "
+        ".npz or .h5ad.",
+    ),
+    option("--force", is_flag=True, section="Results", help="Replace FILE2 if it is there."),
+)
 
 
 @click.command(
@@ -22,17 +37,7 @@ from ._talk import Talk, duration, plain_errors, talk_options
     ),
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE2",
-    section="Results",
-    help="The table to write; its ending says how: .csv, .tsv (also .gz), .parquet, .npy, .npz "
-    "or .h5ad.",
-)
-@option("--force", is_flag=True, section="Results", help="Replace FILE2 if it is there.")
+@file_options
 @preparing_options
 @reading_options
 @model_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._help import SectionedCommand, examples, option
-from ._impute import refuse_file
+from ._impute import file_options, refuse_file
 from ._preparation import Preparation
 from ._reading_options import describe, read, reading_options
 from ._talk import Talk, plain_errors, talk_options
@@ -27,16 +27,7 @@ if TYPE_CHECKING:
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path))
-@option(
-    "--out",
-    "-o",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE2",
-    section="Results",
-    help="The table of coordinates to write, by its ending .csv, .tsv, .parquet, .npz, ...",
-)
-@option("--force", is_flag=True, section="Results", help="Replace FILE2 if it is there.")
+@file_options
 @option(
     "--new",
     type=click.Choice(["rows", "columns"]),
