@@ -10,7 +10,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 .PHONY: demo test lint clean
 
 demo: $(VENV)/.installed
-	$(BIN)/python examples/co_manifold.py
+	$(BIN)/comanifold demo
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto
@@ -30,7 +30,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
 	@echo "Installing comanifold into $(VENV) (once; takes a minute)"
-	$(PIP_INSTALL) -e .
+	$(PIP_INSTALL) -e '.[report]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from comanifold._files import sole_use, whole_file
+from comanifold._files import refuse_taken, sole_use, whole_directory, whole_file
 
 HOLD = """
 import sys, time
@@ -76,3 +76,37 @@ def test_the_same_process_is_refused_too(tmp_path):
         pass
     with sole_use(tmp_path):
         pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
+def test_files_can_be_read_by_whom_the_system_lets(tmp_path):
+    with whole_file(tmp_path / "shared.txt") as part:
+        part.write_text("for all")
+    (tmp_path / "other.txt").write_text("for all")
+    modes = [(tmp_path / name).stat().st_mode for name in ("shared.txt", "other.txt")]
+    assert modes[0] == modes[1]
+
+
+def write(path, text, *, overwrite):
+    with whole_directory(path, marker="mark", overwrite=overwrite) as part:
+        (part / "mark").write_text(text)
+
+
+def test_a_directory_is_whole_or_as_it_was(tmp_path):
+    path = tmp_path / "results"
+    with whole_directory(path, marker="mark") as part:
+        (part / "mark").write_text("1")
+        assert not path.exists()
+    assert (path / "mark").read_text() == "1"
+    with pytest.raises(FileExistsError, match="not empty"):
+        write(path, "2", overwrite=False)
+    with pytest.raises(TypeError):
+        write(path, 2, overwrite=True)
+    assert (path / "mark").read_text() == "1"
+    with whole_directory(path, marker="mark", overwrite=True) as part:
+        (part / "mark").write_text("3")
+        assert (path / "mark").read_text() == "1"
+    assert (path / "mark").read_text() == "3"
+    with pytest.raises(FileExistsError, match="something else"):
+        refuse_taken(path, marker="other", overwrite=True)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["results"]

@@ -32,6 +32,8 @@ class Progress:
     def __init__(self, model: Any = None, n_passes: int = 0):
         self._model = model
         self._tasks: list[Any] = []
+        # Told of every arm in any version of scikit-learn, if the model has been given one.
+        self._listener = getattr(model, "_listener", None)
         if hasattr(model, "_init_callback_context"):
             self._tasks.append(model._init_callback_context(max_subtasks=n_passes))
 
@@ -40,9 +42,13 @@ class Progress:
             task.call_on_fit_task_begin(estimator=self._model, X=X)
 
     def begin_pass(self, name: str) -> None:
+        if self._listener is not None:
+            self._listener.begin_pass(name)
         self._begin(name, max_subtasks=None)
 
     def arm_done(self) -> None:
+        if self._listener is not None:
+            self._listener.arm_done()
         self._begin("arm")
         self.end()
 

@@ -1,13 +1,16 @@
 """Files that are whole or not there, and directories that one process uses at a time."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO
 
 _PART = ".part-"
+_NEW = ".new-"
 
 
 @contextmanager
@@ -76,3 +79,66 @@ def _acquire(lock: IO[str]) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+@contextmanager
+def whole_directory(path: Path, *, marker: str, overwrite: bool = False) -> Iterator[Path]:
+    """Another directory to write to; when that has gone well, it appears under its own name.
+
+    What is there already is kept until then, and replaced only if `overwrite` says so and it
+    has a file of the name `marker`: any other directory is somebody's work.
+    """
+    refuse_taken(path, marker=marker, overwrite=overwrite)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(dir=path.parent, prefix=_NEW))
+    try:
+        yield part
+        for file in part.rglob("*"):
+            if file.is_file():
+                with open(file, "rb") as written:
+                    os.fsync(written.fileno())
+        os.chmod(part, 0o777 & ~_umask())
+        refuse_taken(path, marker=marker, overwrite=overwrite)
+        _swap(part, path)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def refuse_taken(path: Path, *, marker: str, overwrite: bool) -> None:
+    """Refuse a directory that has something in it which is not to be replaced."""
+    if path.exists() and not path.is_dir():
+        raise FileExistsError(f"{path} is a file: name a directory")
+    if not path.exists() or not any(path.iterdir()):
+        return
+    if not overwrite:
+        raise FileExistsError(f"{path} is not empty: name another directory, or overwrite it")
+    if not (path / marker).is_file():
+        raise FileExistsError(
+            f"{path} has no {marker} in it, so it holds something else, and is not replaced: "
+            "name another directory"
+        )
+
+
+def _swap(part: Path, path: Path) -> None:
+    if not path.exists() or not any(path.iterdir()):
+        if path.exists():
+            path.rmdir()
+        os.rename(part, path)
+        return
+    old = Path(tempfile.mkdtemp(dir=path.parent, prefix=_NEW)) / "old"
+    try:
+        os.rename(path, old)
+        try:
+            os.rename(part, path)
+        except BaseException:
+            os.rename(old, path)
+            raise
+    finally:
+        shutil.rmtree(old.parent, ignore_errors=True)
+
+
+@cache
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

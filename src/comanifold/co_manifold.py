@@ -17,6 +17,7 @@ from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
 from ._out_of_sample import PlacingMixin
 from ._pipeline import run_passes
 from ._plotted import PlottingMixin
+from ._saving import SavingMixin
 from ._settings import check_settings, check_size, choose_candidates, open_checkpoint
 from ._threads import single_threaded_blas
 from ._validation import among_others, check_matrix, missing_to_nan, row_names
@@ -32,6 +33,7 @@ class CoManifold(
     EmbeddingMixin,
     PlacingMixin,
     PlottingMixin,
+    SavingMixin,
     ClassNamePrefixFeaturesOutMixin,
     BaseEstimator,
 ):

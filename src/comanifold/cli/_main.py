@@ -7,7 +7,12 @@ from types import FrameType
 import click
 
 from .. import __version__
+from ._demo import demo
+from ._fit import fit
+from ._impute import impute
+from ._report import report
 from ._reproduce import reproduce
+from ._transform import transform
 
 
 class _Stopped(KeyboardInterrupt):
@@ -22,10 +27,14 @@ class _Stopped(KeyboardInterrupt):
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="comanifold")
 def commands() -> None:
-    """The geometry of both the rows and the columns of a matrix full of holes."""
+    """The geometry of both the rows and the columns of a matrix full of holes.
+
+    Begin with: comanifold demo, or comanifold fit FILE --out DIR
+    """
 
 
-commands.add_command(reproduce)
+for command in (demo, fit, impute, transform, report, reproduce):
+    commands.add_command(command)
 
 
 def main() -> None:
@@ -34,7 +43,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     try:
-        sys.exit(commands.main(standalone_mode=False))
+        sys.exit(commands.main(prog_name="comanifold", standalone_mode=False))
     except click.exceptions.Exit as leave:
         sys.exit(leave.exit_code)
     except click.ClickException as error:

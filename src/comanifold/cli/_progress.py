@@ -15,12 +15,15 @@ _SECONDS = 30.0
 class ProgressBar:
     """Shows how many pieces of work are done and how long the rest will take."""
 
-    def __init__(self, console: Console):
+    def __init__(self, console: Console, what: str = "", *, brief: bool = False):
         self._console = console
+        # Brief work leaves no trace: no bar when it is done, no line before it has taken long.
+        self._transient = brief
+        self._what = what
         self._bar: Progress | None = None
         self._started: float | None = None
         self._n_before = 0
-        self._last_line = 0.0
+        self._last_line = time.monotonic() - (0.0 if brief else _SECONDS)
 
     def __enter__(self) -> "ProgressBar":
         if self._console.is_terminal:
@@ -31,8 +34,9 @@ class ProgressBar:
                 TimeRemainingColumn(elapsed_when_finished=True),
                 console=self._console,
                 speed_estimate_period=600.0,
+                transient=self._transient,
             )
-            self._task = self._bar.add_task("starting", total=None)
+            self._task = self._bar.add_task(self._what or "starting", total=None)
             self._bar.start()
         return self
 
@@ -47,12 +51,13 @@ class ProgressBar:
 
     def update(self, n_done: int, n_all: int, what: str) -> None:
         """So many pieces are done, the last of them this one."""
+        what = f"{self._what}: {what}" if self._what else what
         now = time.monotonic()
         if self._started is None:
             self._started, self._n_before = now, n_done
         if self._bar:
             self._bar.update(self._task, completed=n_done, total=n_all, description=what)
-        elif n_done == n_all or now - self._last_line > _SECONDS:
+        elif n_done == n_all or now - self._last_line >= _SECONDS:
             self._last_line = now
             self._console.print(f"{n_done} of {n_all}{self._left(now, n_done, n_all)}: {what}")
 

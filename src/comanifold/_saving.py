@@ -1,0 +1,131 @@
+"""Models in directories: numbers as arrays, the rest as JSON, and nothing that can run."""
+
+import hashlib
+import json
+import os
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from . import __version__
+from ._arrays import open_archive
+from ._files import whole_directory
+from ._restored_state import StateReader, parameters_from_json
+from ._saved_state import parameters_to_json, state_to_json
+
+_FORMAT = "comanifold model"
+_FORMAT_VERSION = 1
+_DESCRIPTION = "model.json"
+_ARRAYS = "arrays.npz"
+
+# Labels and scales of the largest matrices take less.
+_MOST_JSON = 1 << 30
+
+
+class SavingMixin:
+    """`save` and `load` of a fitted `CoManifold`."""
+
+    def save(self, directory: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Write the fitted model to a directory, whole or not at all.
+
+        There are two files in it: arrays.npz, read without pickle, and model.json with the
+        parameters, labels, scales and versions. `load` gives back a model with the same bits.
+
+        Parameters
+        ----------
+        directory : path
+            Must not exist, or be empty.
+        overwrite : bool, default=False
+            Replace the model that is there.
+
+        Raises
+        ------
+        ValueError
+            If a part of the model is not data: an embedding other than "diffusion", or a
+            penalty that is not one of `comanifold.penalties`.
+        """
+        check_is_fitted(self)
+        arrays: dict[str, Any] = {}
+        description = {
+            "format": _FORMAT,
+            "format_version": _FORMAT_VERSION,
+            "comanifold": __version__,
+            "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+            "parameters": parameters_to_json(self.get_params(deep=False)),
+            "state": state_to_json(self, arrays),
+        }
+        with whole_directory(Path(directory), marker=_DESCRIPTION, overwrite=overwrite) as part:
+            # Not compressed: no array can then say that it is larger than the file.
+            np.savez(part / _ARRAYS, **arrays)
+            description["arrays (sha256)"] = _digest(part / _ARRAYS)
+            (part / _DESCRIPTION).write_text(json.dumps(description, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike) -> Any:
+        """The model that was saved to a directory. Nothing in it is ever run.
+
+        Parameters
+        ----------
+        directory : path
+
+        Raises
+        ------
+        ValueError
+            If it is damaged, not a model, or of a later version.
+        """
+        directory = Path(directory)
+        description = _read_description(directory)
+        try:
+            arrays = _read_arrays(directory / _ARRAYS, description.get("arrays (sha256)"))
+            model = cls(
+                **parameters_from_json(description.get("parameters"), list(cls().get_params()))
+            )
+            state = description.get("state")
+            if not isinstance(state, dict):
+                raise ValueError("it has no state")
+            vars(model).update(StateReader(state, arrays).attributes())
+        except ValueError as error:
+            raise ValueError(f"the model in {str(directory)!r} cannot be read: {error}") from error
+        return model
+
+
+def _read_description(directory: Path) -> dict[str, Any]:
+    path = directory / _DESCRIPTION
+    for file in (path, directory / _ARRAYS):
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no saved model: {file} is missing")
+    if path.stat().st_size > _MOST_JSON:
+        raise ValueError(f"{path} is {path.stat().st_size} bytes long: this is no saved model")
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    if not isinstance(description, dict) or description.get("format") != _FORMAT:
+        raise ValueError(f"{path} does not describe a saved model")
+    found = description.get("format_version")
+    if not isinstance(found, int) or found < 1:
+        raise ValueError(f"{path} has no version of its format")
+    if found > _FORMAT_VERSION:
+        raise ValueError(
+            f"the model in {str(directory)!r} was saved by comanifold "
+            f"{str(description.get('comanifold'))[:40]} in format {found}; this is comanifold "
+            f"{__version__}, which reads formats up to {_FORMAT_VERSION}: update comanifold"
+        )
+    return description
+
+
+def _read_arrays(path: Path, digest: Any) -> dict[str, Any]:
+    if _digest(path) != digest:
+        raise ValueError(f"{path.name} is damaged: its checksum is not the one in {_DESCRIPTION}")
+    with open_archive(path) as archive:
+        if archive.is_compressed:
+            raise ValueError(f"{path.name} is compressed, as no saved model is")
+        return {name: archive.read(name) for name in archive.names}
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

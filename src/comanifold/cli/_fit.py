@@ -1,0 +1,272 @@
+"""`comanifold fit`: from a file to a folder with all there is to see."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._help import SectionedCommand, examples, option
+from ._model_options import make_model, model_options
+from ._preparation import Preparation, preparing_options
+from ._reading_options import describe, read, reading_options
+from ._talk import Talk, duration, plain_errors, talk_options
+
+if TYPE_CHECKING:
+    from ..tables import Table
+    from ._annotations import Annotations
+
+# Fits that take longer than this are kept so that they can go on after a stop.
+_LONG = 120.0
+
+
+@click.command(
+    cls=SectionedCommand,
+    short_help="From a table to its geometry, clusters, filled-in entries and a report.",
+    epilog=examples(
+        "comanifold fit genes.csv --out results",
+        "comanifold fit counts.tsv.gz --log1p --standardize --out results",
+        'comanifold fit survey.csv --missing "NA,-,999" --columns 3-58 --out results',
+        "comanifold fit cells.h5ad --layer counts --absent missing --out results",
+    ),
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@option(
+    "--out",
+    "-o",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    section="Results",
+    help="Folder for the results, which must not exist or be empty.",
+)
+@option("--force", is_flag=True, section="Results", help="Replace the results of an earlier fit.")
+@option(
+    "--annotations",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    section="Results",
+    help="A table with what is known of rows or columns, by label, to colour the report by.",
+)
+@option("--title", section="Results", help="Of the report. By default the name of the file.")
+@option(
+    "--check/--no-check",
+    default=True,
+    section="Results",
+    help="Whether to measure the error on hidden entries, which takes a second fit.",
+)
+@option(
+    "--checkpoint",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    section="Results",
+    help="Keep what is done there, so that the same command goes on after a stop. Long fits keep "
+    "it beside the results, until they are done.",
+)
+@preparing_options
+@reading_options
+@model_options
+@talk_options
+def fit(file: Path, **given: Any) -> None:
+    """Find the geometry of the rows and columns of the matrix in FILE.
+
+    FILE is CSV, TSV, Parquet, NPY, NPZ, H5AD or Matrix Market (MTX); text and MTX also
+    compressed with gzip. Empty cells are missing entries.
+
+    The results are a page to explore (report.html), the embeddings of rows and columns, the
+    matrix with its holes filled in, clusters, all scales, and the model for `comanifold
+    transform` and for Python.
+    """
+    talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
+    with plain_errors():
+        from .._files import refuse_taken
+        from ._annotations import read_annotations
+        from ._results import MARKER
+
+        _refuse(refuse_taken, given["out"], MARKER, given["force"])
+        table = read(file, given)
+        describe(talk, file, table)
+        annotations: Annotations = {}
+        if given["annotations"]:
+            annotations, note = read_annotations(
+                given["annotations"], table.row_names, table.column_names
+            )
+            talk.say(f"  {note}")
+        run_fit(table, file.name, annotations, given, talk)
+
+
+def run_fit(
+    table: "Table", name: str, annotations: "Annotations", given: dict[str, Any], talk: Talk
+) -> None:
+    """Fit a table and leave all results in a folder."""
+    from .._files import whole_directory
+    from ._fitting import Fitter, expected_seconds
+    from ._results import MARKER
+
+    out: Path = given["out"]
+    preparation = Preparation.of(
+        table.values, log1p=given["log1p"], standardize=given["standardize"]
+    )
+    if preparation.note:
+        talk.say(f"  {preparation.note}")
+    values = preparation.apply(table.values)
+    model = make_model(given, keep_scales=True)
+    n_fits = 2 if given["check"] else 1
+    seconds = n_fits * expected_seconds(model, values.shape)
+    say_expected(talk, seconds)
+    kept = given["checkpoint"]
+    if kept is None and seconds > _LONG:
+        kept = out.with_name(f"{out.name}.checkpoint")
+    if kept:
+        model.set_params(checkpoint=kept / "fit")
+    try:
+        fitter = Fitter(talk)
+        fitted = fitter.fit(model, values, "fitting")
+        held_out = _check(fitter, model, values, kept) if given["check"] else None
+    except KeyboardInterrupt:
+        if kept:
+            click.echo(f"What is done is kept in {kept}: the same command goes on.", err=True)
+        raise
+    with whole_directory(out, marker=MARKER, overwrite=given["force"]) as folder:
+        outcome = _write_all(
+            folder, fitted, table, held_out, preparation, annotations, given["title"] or name
+        )
+    if kept and given["checkpoint"] is None:
+        shutil.rmtree(kept, ignore_errors=True)
+    _tell(talk, outcome, out)
+    talk.end({"file": name, "out": str(out), **outcome})
+
+
+def say_expected(talk: Talk, seconds: float) -> None:
+    """Say about how long it will take, and what comes on top the first time."""
+    from ._fitting import is_compiled
+
+    talk.say(f"Expected time: about {duration(seconds)}")
+    if not is_compiled():
+        talk.say("  and a minute or two to compile: this is the first fit after installation")
+
+
+def _refuse(refuse_taken: Any, out: Path, marker: str, force: bool) -> None:
+    """Say before any work that the results could not be written."""
+    try:
+        refuse_taken(out, marker=marker, overwrite=force)
+    except FileExistsError as error:
+        told = str(error).replace("or overwrite it", "or replace its results with --force")
+        raise FileExistsError(told) from error
+    refuse_unwritable(out)
+
+
+def refuse_unwritable(out: Path) -> None:
+    """Say before any work that nothing can be written there."""
+    folder = next(parent for parent in out.absolute().parents if parent.exists())
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{out} cannot be written: {folder} is not yours to change")
+
+
+def _check(fitter: Any, model: Any, values: Any, kept: Path | None) -> Any:
+    """The error on entries that a second fit does not see; None where that cannot be done."""
+    from sklearn.base import clone
+
+    from ._findings import hide_some, score_hidden
+
+    hidden = hide_some(values)
+    if hidden is None:
+        return None
+    rest, places = hidden
+    other = clone(model).set_params(keep_scales=False, checkpoint=kept / "check" if kept else None)
+    filled = fitter.fit(other, rest, "checking").model.filled_
+    return score_hidden(values, rest, places, filled)
+
+
+def _write_all(
+    folder: Path,
+    fitted: Any,
+    table: "Table",
+    held_out: Any,
+    preparation: Preparation,
+    annotations: "Annotations",
+    title: str,
+) -> dict[str, Any]:
+    """All results into a folder; what was found."""
+    from dataclasses import asdict, replace
+
+    import numpy as np
+
+    from ._findings import find_clusters
+    from ._results import MARKER, MODEL, Run, write_pages, write_tables
+
+    model = fitted.model.set_params(checkpoint=None)
+    model.row_names_in_ = np.array(table.row_names, dtype=object)
+    model.feature_names_in_ = np.array(table.column_names, dtype=object)
+    clusters = {mode: find_clusters(model, mode) for mode in ("row", "column")}
+    filled = replace(table, values=preparation.fill_in(table.values, model.filled_))
+    files = write_tables(folder, model, filled, clusters)
+    model.save(folder / MODEL)
+    findings = {
+        "shape": list(table.values.shape),
+        "share_missing": float(np.isnan(table.values).mean()),
+        "seconds": fitted.seconds,
+        "n_scales": len(model.scales_),
+        "clusters": {
+            f"{mode}s": {
+                "number": found.n_clusters,
+                "doublings": found.n_doublings,
+                "told": found.told(f"{mode}s"),
+            }
+            for mode, found in clusters.items()
+        },
+        "eigenvalues": {
+            "rows": model.row_eigenvalues_.tolist(),
+            "columns": model.column_eigenvalues_.tolist(),
+        },
+        "held_out": None if held_out is None else {**asdict(held_out), "told": held_out.told()},
+        "warnings": fitted.warnings,
+    }
+    notes = [*table.notes, *([preparation.note] if preparation.note else [])]
+    run = Run(
+        title,
+        table.row_names,
+        table.column_names,
+        [*notes, *fitted.warnings, *([held_out.told()] if held_out else [])],
+        preparation,
+        annotations,
+        findings,
+    )
+    run.write(folder)
+    made, lacking = write_pages(folder, model, run)
+    return {
+        **findings,
+        "notes": notes,
+        "files": [*made, *files, MODEL, MARKER],
+        "lacking": lacking,
+    }
+
+
+def _tell(talk: Talk, outcome: dict[str, Any], out: Path) -> None:
+    """What was found, in five lines, and where the files are."""
+    clusters, values = outcome["clusters"], outcome["eigenvalues"]
+    held_out = outcome["held_out"]
+
+    def joined(numbers: list[float]) -> str:
+        return ", ".join(f"{number:.2f}" for number in numbers[:3])
+
+    talk.say(
+        f"Found in {duration(outcome['seconds'])}, from {outcome['n_scales']} pairs of scales:"
+    )
+    talk.say(f"  clusters   {clusters['rows']['told']}; {clusters['columns']['told']}")
+    talk.say(
+        f"  structure  eigenvalues of rows {joined(values['rows'])}, of columns "
+        f"{joined(values['columns'])} (near 1: strong)"
+    )
+    talk.say(f"  held out   {held_out['told'] if held_out else 'not measured'}")
+    warned = outcome["warnings"] or ["none"]
+    talk.say(f"  warnings   {warned[0]}")
+    for message in warned[1:]:
+        talk.say(f"             {message}")
+    files = outcome["files"]
+    talk.say(f"  files      in {out}: {', '.join(files)}")
+    for message in outcome["lacking"]:
+        talk.say(message)
+    if "report.html" in files:
+        talk.say(f"Open {out / 'report.html'} in a browser.")

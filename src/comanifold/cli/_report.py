@@ -1,0 +1,58 @@
+"""`comanifold report`: the page of a fit, made again."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ._help import SectionedCommand, examples, option
+from ._talk import Talk, plain_errors, talk_options
+
+
+@click.command(
+    cls=SectionedCommand,
+    short_help="Make the report of a fit again.",
+    epilog=examples(
+        "comanifold report results",
+        "comanifold report results --annotations patients.csv --title 'All patients'",
+    ),
+)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@option(
+    "--annotations",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    section="Options",
+    help="A table with what is known of rows or columns, by label, to colour the report by.",
+)
+@option("--title", section="Options", help="Of the report. By default the one it had.")
+@talk_options
+def report(folder: Path, **given: Any) -> None:
+    """Make report.html and overview.png again from the results of a fit in DIR."""
+    talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
+    with plain_errors():
+        from .. import CoManifold
+        from ._annotations import read_annotations
+        from ._results import MARKER, MODEL, Run, write_pages
+
+        if not (folder / MARKER).is_file():
+            raise FileNotFoundError(
+                f"{folder} holds no results of comanifold fit: there is no {MARKER} in it"
+            )
+        run = Run.read(folder)
+        model = CoManifold.load(folder / MODEL)
+        if given["title"]:
+            run = replace(run, title=given["title"])
+        if given["annotations"]:
+            found, note = read_annotations(given["annotations"], run.row_names, run.column_names)
+            talk.say(note)
+            run = replace(run, annotations={**run.annotations, **found})
+        made, lacking = write_pages(folder, model, run)
+        if not made:
+            raise ImportError("\n".join(lacking))
+        for message in lacking:
+            talk.say(message)
+        for name in made:
+            talk.say(str(folder / name))
+        talk.end({"out": str(folder), "files": made, "lacking": lacking})

@@ -1,0 +1,62 @@
+"""What a command says: text for people, one JSON object for machines, errors in a line."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ._help import option, together
+
+talk_options: Callable = together(
+    option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        section="What is said",
+        help="Print one JSON object instead of text; progress goes to standard error.",
+    ),
+    option("--quiet", "-q", is_flag=True, section="What is said", help="Print nothing but errors."),
+)
+
+
+class Talk:
+    """Where the lines of a command go."""
+
+    def __init__(self, *, as_json: bool, quiet: bool):
+        self.as_json, self.quiet = as_json, quiet
+
+    def say(self, line: str = "") -> None:
+        if not (self.as_json or self.quiet):
+            click.echo(line)
+
+    def end(self, outcome: dict[str, Any]) -> None:
+        """The whole outcome, for machines."""
+        if self.as_json:
+            click.echo(json.dumps(outcome, indent=1, allow_nan=False))
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Say what a user can mend in a line."""
+    try:
+        yield
+    except MemoryError as error:
+        raise click.ClickException(
+            "there is not enough memory: leave out rows or columns, or use --distances sparse"
+        ) from error
+    except (OSError, RuntimeError, ValueError, ImportError) as error:
+        notes = getattr(error, "__notes__", [])
+        raise click.ClickException("\n".join([str(error), *notes])) from error
+
+
+def duration(seconds: float) -> str:
+    """A time as one would say it."""
+    if seconds < 1:
+        return "a second"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} hours"

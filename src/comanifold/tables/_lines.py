@@ -1,0 +1,82 @@
+"""The lines of a text file, plain or compressed, one at a time and none too long."""
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ._table import TableError
+
+# Characters. A million columns of numbers take less.
+LONGEST_LINE = 1 << 26
+
+_GZIP = b"\x1f\x8b"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@contextmanager
+def open_binary(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, uncompressed; damage of the compression is told as such."""
+    with open(path, "rb") as file:
+        compressed = file.peek(2)[:2] == _GZIP
+        if not compressed:
+            yield file
+            return
+        try:
+            with gzip.open(file) as content:
+                yield content
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise TableError(
+                f"the compressed file is damaged or cut short ({error}): copy it again"
+            ) from error
+
+
+@contextmanager
+def open_lines(path: Path, encoding: str = "utf-8") -> Iterator[Iterator[str]]:
+    """Lines with their ends; what is not text is refused, with the number of the line."""
+    if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+        encoding = "utf-8-sig"
+    try:
+        codecs.lookup(encoding)
+    except LookupError as error:
+        raise TableError(f"there is no encoding {encoding!r}: try utf-8 or latin-1") from error
+    # Bytes that cannot be read become marks that are looked for line by line, to say where.
+    options = {"encoding": encoding, "errors": "surrogateescape", "newline": ""}
+    with open_binary(path) as binary, io.TextIOWrapper(binary, **options) as text:
+        yield _bounded(text)
+
+
+def _bounded(text: IO[str]) -> Iterator[str]:
+    number = 0
+    while line := text.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise TableError(
+                f"line {number} is longer than {LONGEST_LINE:,} characters: this is no table "
+                "with a line for each row, or its line ends are lost"
+            )
+        _refuse_binary(line, number)
+        yield line
+
+
+def _refuse_binary(line: str, number: int) -> None:
+    if line.isascii() and "\0" not in line:
+        return
+    if number == 1 and line.encode("utf-8", "surrogateescape")[:2] in _UTF16:
+        raise TableError("this is text in UTF-16: save it as CSV in UTF-8, or say encoding utf-16")
+    if "\0" in line:
+        raise TableError(
+            f"line {number}, character {line.index(chr(0)) + 1}: a NUL byte. This is a binary "
+            "file, not a table of text"
+        )
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TableError(
+            f"line {number}, character {error.start + 1}: not text in UTF-8. Save the file as "
+            "UTF-8, or name its encoding, such as latin-1"
+        ) from error

@@ -1,0 +1,124 @@
+"""A table into a file, by the ending of its name."""
+
+import csv
+import gzip
+import io
+import math
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from .._files import whole_file
+from ._table import Table, TableError
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+
+WRITABLE = (*_DELIMITERS, ".csv.gz", ".tsv.gz", ".tab.gz", ".parquet", ".npy", ".npz", ".h5ad")
+
+
+def check_writable(path: str | os.PathLike) -> None:
+    """Refuse a name whose ending does not say how to write it."""
+    if not str(path).lower().endswith(WRITABLE):
+        raise TableError(
+            f"{path}: how to write it cannot be told from its name. It should end with one of "
+            f"{', '.join(WRITABLE)}"
+        )
+
+
+def write_table(path: str | os.PathLike, table: Table) -> None:
+    """Write a table, whole or not at all; numbers are read again as the same numbers.
+
+    Parameters
+    ----------
+    path : path
+        Its ending says how: see `WRITABLE`. An .npy file has no labels.
+    table : Table
+    """
+    path = Path(path)
+    check_writable(path)
+    name = path.name.lower()
+    ending = Path(name.removesuffix(".gz")).suffix
+    with whole_file(path) as part:
+        if ending in _DELIMITERS:
+            rows = [
+                [label, *map(written, row)]
+                for label, row in zip(table.row_names, table.values, strict=True)
+            ]
+            header = [table.corner, *table.column_names]
+            _write_text(part, [header, *rows], _DELIMITERS[ending], name.endswith(".gz"))
+        else:
+            _WRITERS[ending](part, table)
+
+
+def write_rows(path: str | os.PathLike, rows: Iterable[Sequence[Any]]) -> None:
+    """Write a CSV file, whole or not at all."""
+    with whole_file(Path(path)) as part:
+        _write_text(part, rows, ",", compress=False)
+
+
+def written(value: float) -> str:
+    """A number so that it is read again as the same one; nothing for NaN."""
+    if math.isnan(value):
+        return ""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _write_text(part: Path, rows: Iterable[Sequence[Any]], delimiter: str, compress: bool) -> None:
+    with open(part, "wb") as file:
+        # No time of writing in the compressed file: the same table gives the same bytes.
+        binary = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if compress else file
+        with io.TextIOWrapper(binary, encoding="utf-8", newline="") as text:
+            csv.writer(_PlainEnds(text), delimiter=delimiter).writerows(rows)
+
+
+class _PlainEnds:
+    """Ends lines as Unix does; the writer itself would then not quote labels with other ends."""
+
+    def __init__(self, text: IO[str]):
+        self._text = text
+
+    def write(self, line: str) -> int:
+        return self._text.write(line.removesuffix("\r\n") + "\n")
+
+
+def _write_npy(part: Path, table: Table) -> None:
+    np.save(part, table.values, allow_pickle=False)
+
+
+def _write_npz(part: Path, table: Table) -> None:
+    np.savez_compressed(
+        part,
+        values=table.values,
+        row_names=np.array(table.row_names, dtype=np.str_),
+        column_names=np.array(table.column_names, dtype=np.str_),
+    )
+
+
+def _write_parquet(part: Path, table: Table) -> None:
+    import pandas as pd
+
+    index = pd.Index(table.row_names, name=table.corner or None)
+    frame = pd.DataFrame(table.values, index=index, columns=table.column_names)
+    frame.to_parquet(part)
+
+
+def _write_h5ad(part: Path, table: Table) -> None:
+    import anndata
+    import pandas as pd
+
+    anndata.AnnData(
+        table.values,
+        obs=pd.DataFrame(index=pd.Index(table.row_names, dtype=object)),
+        var=pd.DataFrame(index=pd.Index(table.column_names, dtype=object)),
+    ).write_h5ad(part)
+
+
+_WRITERS = {
+    ".npy": _write_npy,
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+    ".h5ad": _write_h5ad,
+}

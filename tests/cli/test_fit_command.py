@@ -1,0 +1,380 @@
+"""`comanifold fit`, from a file to a folder."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from comanifold import CoManifold
+from comanifold.cli import _fit, _fitting, _results
+from comanifold.datasets import make_curve, remove_entries
+from comanifold.tables import read_cells, read_table
+
+RESULTS = {
+    "row_embedding.csv",
+    "column_embedding.csv",
+    "filled.csv",
+    "scales.csv",
+    "clusters.csv",
+    "model",
+    "run.json",
+}
+
+
+def test_everything_is_there_and_right(comanifold, file, board):
+    result = comanifold("fit", file, "--out", "out", "--jobs", 1)
+    for words in ("40 rows x 30 columns, 30.0% missing", "column 1 ('gene')", "about", "empty"):
+        assert words in result.told
+    for line in ("clusters", "structure", "held out", "warnings", "files"):
+        assert f"\n  {line} " in result.told
+    assert "rows: 4, steady" in result.told
+    assert "columns: 3, steady" in result.told
+    assert {entry.name for entry in (file.parent / "out").iterdir()} >= RESULTS
+    model = CoManifold(keep_scales=True, n_jobs=1).fit(board.table.values)
+    for mode in ("row", "column"):
+        points = read_table(f"out/{mode}_embedding.csv", delimiter=",", header=True)
+        np.testing.assert_array_equal(points.values, getattr(model, f"{mode}_embedding_"))
+        assert points.row_names == getattr(board.table, f"{mode}_names")
+        assert points.corner == mode
+    filled = read_table("out/filled.csv")
+    np.testing.assert_array_equal(filled.values, model.filled_)
+    assert filled.column_names == board.table.column_names
+    assert filled.corner == "gene"
+    saved = CoManifold.load("out/model")
+    np.testing.assert_array_equal(saved.filled_, model.filled_)
+    assert list(saved.row_names_in_) == board.table.row_names
+    assert list(saved.feature_names_in_) == board.table.column_names
+    titles, *scales = read_cells("out/scales.csv")
+    assert titles[:2] == ["l", "k"]
+    assert [(int(s[0]), int(s[1])) for s in scales] == [(s.l, s.k) for s in model.scales_]
+    residual = float(scales[3][titles.index("stationarity")])
+    assert residual == model.scales_[3].certificate.stationarity
+    rows = read_cells("out/clusters.csv")
+    assert rows[0] == ["mode", "label", "cluster"]
+    assert [row[1] for row in rows[1:]] == board.table.row_names + board.table.column_names
+    pairs = {(row[2], truth) for row, truth in zip(rows[1:41], board.row_labels, strict=True)}
+    assert len(pairs) == 4
+
+
+def test_json_is_all_that_machines_are_told(comanifold, file):
+    found = comanifold("fit", file, "--out", "out", "--json").json
+    assert found["shape"] == [40, 30]
+    assert found["clusters"]["rows"]["number"] == 4
+    assert found["held_out"]["comanifold"] < found["held_out"]["row_means"]
+    assert 0 < min(found["eigenvalues"]["rows"]) < 1
+    assert set(found["files"]) >= RESULTS
+    assert found["warnings"] == []
+    for name in found["files"]:
+        assert (file.parent / "out" / name).exists()
+
+
+def test_quiet(comanifold, file):
+    result = comanifold("fit", file, "-o", "out", "--no-check", "--quiet")
+    assert (result.told, result.error) == ("", "")
+
+
+def test_what_is_filled_in_is_in_the_units_of_the_file(comanifold, file, board, observed):
+    comanifold("fit", file, "-o", "out", "--no-check", "--log1p", "--standardize", "--quiet")
+    filled = read_table("out/filled.csv").values
+    values = board.table.values
+    np.testing.assert_array_equal(filled[observed], values[observed])
+    inside = filled[~observed]
+    assert np.isfinite(filled).all()
+    assert np.nanmin(values) - 1 < inside.min() < inside.max() < np.nanmax(values) + 1
+    assert abs(CoManifold.load("out/model").filled_.mean()) < 0.5
+
+
+def test_options_reach_the_model(comanifold, file):
+    options = ["--neighbors", "4,3", "--alpha", "-0.5", "--bandwidth", "local:4", "--passes", 2]
+    options += ["--components", 3, "--distances", "dense", "--tol", 0.01, "--max-iter", 500]
+    options += ["--first-graphs", "masked", "--traversal", "paper", "--penalty", "snowflake"]
+    comanifold("fit", file, "-o", "out", "--no-check", "--quiet", *options)
+    model = CoManifold.load("out/model")
+    wanted = {
+        "n_neighbors": (4, 3),
+        "alpha": -0.5,
+        "bandwidth": ("local", 4),
+        "n_passes": 2,
+        "n_components": 3,
+        "distances": "dense",
+        "tol": 0.01,
+        "max_iter": 500,
+        "first_graphs": "masked",
+        "traversal": "paper",
+        "keep_scales": True,
+        "checkpoint": None,
+    }
+    assert wanted.items() <= model.get_params().items()
+    comanifold("fit", file, "-o", "paper", "--no-check", "--quiet", "--paper", "--neighbors", 4)
+    model = CoManifold.load("paper/model")
+    assert (model.alpha, model.bandwidth, model.n_neighbors) == (-0.5, "median", 4)
+
+
+def test_transposed(comanifold, file):
+    comanifold("fit", file, "-o", "out", "--no-check", "--quiet", "--transpose")
+    assert CoManifold.load("out/model").filled_.shape == (30, 40)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        (None, [], "no such file"),
+        ("", [], "is empty"),
+        ("g,a,b\nx,1,2\ny,3\n", [], "line 3 has 2 cells"),
+        ("g,kind,b\nx,p,2\ny,q,4\n", [], "column 2 ('kind') holds text"),
+        ("g,a,b\nx,1,2\ny,3,?\nx,5,6\n", [], "line 4: the label 'x'"),
+        ("g,a,b\nx,,\ny,NA,\n", [], "every entry is missing"),
+        ("g,a,b\nx,1,2\ny,3,\0\n", [], "NUL byte"),
+        ("g,a,b\nx,1,2\ny,3,4\n", [], "at least 3 are needed"),
+        ("g,a,b\nx,1,2\ny,-3,4\n", ["--log1p"], "--log1p needs values above -1"),
+        ("g,a,b\nx,1,2\ny,3,4\n", ["--columns", "c"], "no column named 'c'"),
+        ("g,a,b\nx,1,2\ny,3,4\n", ["--annotations", "none.csv"], "none.csv"),
+    ],
+)
+def test_mistakes_are_told_in_a_line_and_leave_nothing(
+    comanifold, tmp_path, content, options, words
+):
+    if content is not None:
+        (tmp_path / "t.csv").write_text(content)
+    result = comanifold("fit", "t.csv", "-o", "out", *options, code=1)
+    assert words in result.error
+    assert result.error.count("\n") == 1
+    assert {entry.name for entry in tmp_path.iterdir()} <= {"t.csv"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "Missing option '--out'"),
+        (["-o", "out", "--alpha", "none"], "neither"),
+        (["-o", "out", "--neighbors", "1,2,3"], "one for rows and one for columns"),
+        (["-o", "out", "--neighbors", "0"], "neither"),
+        (["-o", "out", "--bandwidth", "wide"], "'wide' is not"),
+        (["-o", "out", "--penalty", "ridge"], "'ridge' is not one of"),
+        (["-o", "out", "--absent", "maybe"], "'maybe' is not one of"),
+        (["-o", "out", "--labels", "g", "--no-labels"], "exclude each other"),
+    ],
+)
+def test_wrong_usage(comanifold, file, options, words):
+    assert words in comanifold("fit", file, *options, code=2).error
+
+
+def test_results_are_replaced_only_when_told_and_only_results(comanifold, file, tmp_path):
+    comanifold("fit", file, "-o", "out", "--no-check", "--quiet")
+    (tmp_path / "out" / "mine.txt").write_text("a note")
+    assert "--force" in comanifold("fit", file, "-o", "out", "--no-check", code=1).error
+    assert (tmp_path / "out" / "mine.txt").exists()
+    comanifold("fit", file, "-o", "out", "--no-check", "--quiet", "--force", "--components", 3)
+    assert CoManifold.load("out/model").n_components == 3
+    assert not (tmp_path / "out" / "mine.txt").exists()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.txt").write_text("years of it")
+    assert "something else" in comanifold("fit", file, "-o", "work", "--force", code=1).error
+    assert {entry.name for entry in tmp_path.iterdir()} == {"board.csv", "out", "work"}
+
+
+def test_what_fails_at_the_end_leaves_the_old_results(comanifold, file, tmp_path, monkeypatch):
+    comanifold("fit", file, "-o", "out", "--no-check", "--quiet")
+    before = (tmp_path / "out" / "run.json").read_bytes()
+
+    def full(*_arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_results, "write_pages", full)
+    result = comanifold("fit", file, "-o", "out", "--force", "--no-check", code=1)
+    assert "No space left" in result.error
+    assert (tmp_path / "out" / "run.json").read_bytes() == before
+    assert {entry.name for entry in tmp_path.iterdir()} == {"board.csv", "out"}
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """Stands in for the report, and notes what it was given."""
+    given = {}
+    module = ModuleType("comanifold.report")
+
+    def write_report(model, path, **options):
+        given.update(options, model=model)
+        path.write_text("<!doctype html>")
+
+    module.write_report = write_report
+    monkeypatch.setitem(sys.modules, "comanifold.report", module)
+    return given
+
+
+def annotate(tmp_path, board):
+    known = zip(board.table.row_names, "ab" * 20, range(40), strict=True)
+    lines = [("label", "group", "size"), *known]
+    with open(tmp_path / "known.csv", "w", newline="", encoding="utf-8") as known:
+        csv.writer(known).writerows(lines[:-1])
+
+
+def test_the_report_is_given_all_there_is_to_know(comanifold, file, board, pages, tmp_path):
+    annotate(tmp_path, board)
+    result = comanifold(
+        "fit", file, "-o", "out", "--no-check", "--annotations", "known.csv", "--title", "T"
+    )
+    assert "Annotations of 39 of 40 rows: group, size." in result.told
+    assert "Open out" in result.told
+    assert (tmp_path / "out" / "report.html").exists()
+    assert pages["title"] == "T"
+    assert pages["row_names"] == board.table.row_names
+    assert pages["annotations"]["rows"]["group"][:2] == ["a", "b"]
+    assert pages["annotations"]["rows"]["size"][:3] == [0.0, 1.0, 2.0]
+    assert np.isnan(pages["annotations"]["rows"]["size"][-1])
+    assert any("Separated by commas" in note for note in pages["notes"])
+    first = dict(pages)
+    (tmp_path / "out" / "report.html").unlink()
+    comanifold("report", "out")
+    assert (tmp_path / "out" / "report.html").exists()
+    for name in ("title", "row_names", "column_names", "notes"):
+        assert pages[name] == first[name]
+    np.testing.assert_array_equal(
+        pages["annotations"]["rows"]["size"], first["annotations"]["rows"]["size"]
+    )
+    np.testing.assert_array_equal(pages["model"].filled_, first["model"].filled_)
+    comanifold("report", "out", "--title", "Other", "--annotations", "known.csv")
+    assert pages["title"] == "Other"
+
+
+def test_without_the_packages_of_the_report_the_rest_is_written(comanifold, file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "comanifold.report", None)
+    monkeypatch.setitem(sys.modules, "comanifold.plotting", None)
+    result = comanifold("fit", file, "-o", "out", "--no-check")
+    assert "pip install 'comanifold[report]'" in result.told
+    assert {entry.name for entry in (file.parent / "out").iterdir()} == RESULTS
+    assert "pip install" in comanifold("report", "out", code=1).error
+
+
+def test_a_report_needs_results(comanifold, tmp_path):
+    assert "no results of comanifold fit" in comanifold("report", ".", code=1).error
+    (tmp_path / "run.json").write_text("{}")
+    assert "damaged" in comanifold("report", ".", code=1).error
+
+
+def test_annotations_that_do_not_fit_are_refused(comanifold, file, tmp_path):
+    for content, words in (
+        ("who,what\nnobody,1\n", "none of its labels"),
+        ("who\nnobody\n", "needs a header"),
+        ('who,what\n"row ""0"", <b>",1\n"row ""0"", <b>",2\n', "is there twice"),
+    ):
+        (tmp_path / "known.csv").write_text(content)
+        result = comanifold("fit", file, "-o", "out", "--annotations", "known.csv", code=1)
+        assert words in result.error
+
+
+def test_columns_are_annotated_too(comanifold, file, board, pages, tmp_path):
+    with open(tmp_path / "known.tsv", "w", newline="", encoding="utf-8") as known:
+        rows = [("label", "group"), *((name, "x") for name in board.table.column_names)]
+        csv.writer(known, delimiter="\t").writerows(rows)
+    comanifold("fit", file, "-o", "out", "--no-check", "-q", "--annotations", "known.tsv")
+    assert pages["annotations"] == {"columns": {"group": ["x"] * 30}}
+
+
+def test_rows_without_entries_are_warned_of_and_stay_empty(comanifold, tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [",".join(f"{x:.3f}" for x in row) for row in rng.normal(size=(12, 8))]
+    lines[5] = ",".join([""] * 8)
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    found = comanifold("fit", "t.csv", "-o", "out", "--json", "--no-header", "--no-labels").json
+    assert "no observed entry" in found["warnings"][0]
+    assert read_cells("out/clusters.csv")[6] == ["row", "row 6", ""]
+    assert read_cells("out/row_embedding.csv")[6] == ["row 6", "", ""]
+
+
+def test_the_expected_time_grows_and_is_said_to_be_rough():
+    model = CoManifold()
+    small, large = (_fitting.expected_seconds(model, shape) for shape in ((50, 40), (900, 800)))
+    assert 1 < small < 10 < large < 600
+    slow = _fitting.expected_seconds(CoManifold(penalty="log"), (900, 800))
+    assert slow > large
+
+
+def test_what_is_compiled_is_known(monkeypatch, tmp_path, file):
+    CoManifold().fit(read_table(file).values)
+    assert _fitting.is_compiled()
+    monkeypatch.setattr(_fitting, "_cache_folder", lambda: tmp_path / "none")
+    assert not _fitting.is_compiled()
+
+
+def test_arms_are_heard_in_any_version_and_change_nothing(board):
+    heard = []
+
+    class Listener:
+        def begin_pass(self, name):
+            heard.append(name)
+
+        def arm_done(self):
+            heard.append("arm")
+
+    model = CoManifold()
+    model._listener = Listener()
+    model.fit(board.table.values)
+    assert heard.count("pass") == heard.count("pass with entries hidden") == 1
+    assert heard.count("arm") > 10
+    np.testing.assert_array_equal(
+        model.row_distances_, CoManifold().fit(board.table.values).row_distances_
+    )
+
+
+def test_a_long_fit_keeps_what_is_done_until_it_is_whole(comanifold, file, tmp_path, monkeypatch):
+    monkeypatch.setattr(_fit, "_LONG", 0.0)
+    seen = []
+    write = _results.write_tables
+
+    def look(*arguments):
+        seen.extend(entry.name for entry in (tmp_path / "out.checkpoint").iterdir())
+        return write(*arguments)
+
+    monkeypatch.setattr(_results, "write_tables", look)
+    comanifold("fit", file, "-o", "out", "--quiet")
+    assert set(seen) == {"fit", "check"}
+    assert not (tmp_path / "out.checkpoint").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_fit_that_is_stopped_goes_on(tmp_path):
+    X = remove_entries(make_curve(120, 100, random_state=0).X, 0.4, random_state=0)
+    np.save(tmp_path / "curve.npy", X)
+    command = [sys.executable, "-m", "comanifold", "fit", "curve.npy", "-o", "out"]
+    command += ["--checkpoint", "kept", "--jobs", "1"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    stopped = subprocess.Popen(command, cwd=tmp_path, **pipes)
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("kept/fit/*.npz")) and stopped.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    stopped.send_signal(signal.SIGTERM)
+    _, told = stopped.communicate(timeout=120)
+    assert stopped.returncode == 143
+    assert "the same command goes on" in told
+    assert "Traceback" not in told
+    assert {entry.name for entry in tmp_path.iterdir()} == {"curve.npy", "kept"}
+    n_before = len(list(tmp_path.glob("kept/fit/*.npz")))
+    assert subprocess.run(command, cwd=tmp_path, check=False, **pipes).returncode == 0
+    assert len(list(tmp_path.glob("kept/fit/*.npz"))) > n_before
+    filled = read_table(tmp_path / "out" / "filled.csv", header=True, labels=True).values
+    np.testing.assert_array_equal(filled, CoManifold().fit(X).filled_)
+
+
+@pytest.mark.parametrize("command", ["fit", "impute", "transform", "report", "demo"])
+def test_help_has_examples(comanifold, command):
+    told = comanifold(command, "--help").told
+    assert f"Examples:\n  comanifold {command}" in told
+    assert "--json" in told
+
+
+def test_the_demo_shows_it_all(comanifold, pages, tmp_path):
+    result = comanifold("demo", "--out", "shown")
+    assert f"Open {os.path.join('shown', 'report.html')}" in result.told
+    assert {entry.name for entry in (tmp_path / "shown").iterdir()} >= RESULTS
+    assert set(pages["annotations"]) == {"rows", "columns"}
+    description = json.loads((tmp_path / "shown" / "run.json").read_text())
+    assert description["findings"]["held_out"]["comanifold"] < 0.2

@@ -1,0 +1,111 @@
+"""`comanifold impute` and `comanifold transform`."""
+
+import numpy as np
+import pytest
+
+from comanifold import CoManifold
+from comanifold.tables import Table, read_table, write_table
+
+
+@pytest.mark.parametrize("out", ["full.csv", "full.tsv.gz", "full.npz", "full.parquet"])
+def test_holes_are_filled_in_and_the_rest_is_left_as_it_was(comanifold, file, board, observed, out):
+    if out.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    found = comanifold("impute", file, "-o", out, "--json").json
+    filled = read_table(out)
+    np.testing.assert_array_equal(filled.values[observed], board.table.values[observed])
+    np.testing.assert_array_equal(filled.values, CoManifold().fit(board.table.values).filled_)
+    assert (filled.row_names, filled.column_names) == (
+        board.table.row_names,
+        board.table.column_names,
+    )
+    assert found["n_filled"] == int((~observed).sum())
+    assert found["n_left"] == 0
+    assert "--force" in comanifold("impute", file, "-o", out, code=1).error
+    comanifold("impute", file, "-o", out, "--force", "-q")
+
+
+def test_a_transposed_table_is_written_as_it_was(comanifold, file, board, observed):
+    comanifold("impute", file, "-o", "full.csv", "--transpose", "--standardize", "-q")
+    filled = read_table("full.csv")
+    assert filled.row_names == board.table.row_names
+    np.testing.assert_array_equal(filled.values[observed], board.table.values[observed])
+
+
+def test_impute_says_what_it_cannot_do(comanifold, file, tmp_path):
+    assert "should end with one of" in comanifold("impute", file, "-o", "x.xls", code=1).error
+    (tmp_path / "there.csv").mkdir()
+    assert "is a folder" in comanifold("impute", file, "-o", "there.csv", code=1).error
+    assert "no such file" in comanifold("impute", "no.csv", "-o", "x.csv", code=1).error
+    assert {entry.name for entry in tmp_path.iterdir()} == {"board.csv", "there.csv"}
+
+
+@pytest.fixture
+def results(comanifold, file):
+    comanifold("fit", file, "-o", "out", "--no-check", "--quiet", "--standardize")
+    return CoManifold.load("out/model")
+
+
+def shuffled(table, axis):
+    order = np.random.default_rng(0).permutation(table.values.shape[axis])
+    names = [table.row_names, table.column_names]
+    names[axis] = [names[axis][i] for i in order]
+    return Table(table.values.take(order, axis), *names, corner="label")
+
+
+def test_rows_are_placed_where_they_were_whatever_the_order_of_columns(
+    comanifold, results, board, tmp_path
+):
+    write_table(tmp_path / "new.csv", shuffled(board.table, 1))
+    told = comanifold("transform", "out", "new.csv", "-o", "placed.csv").told
+    assert "40 rows placed: placed.csv" in told
+    placed = read_table("placed.csv", header=True, delimiter=",")
+    np.testing.assert_allclose(placed.values, results.row_embedding_, atol=1e-6)
+    assert placed.row_names == board.table.row_names
+    assert placed.column_names == ["coordinate_1", "coordinate_2"]
+    comanifold("transform", "out/model", "new.csv", "-o", "again.csv", "-q")
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "placed.csv").read_bytes()
+
+
+def test_columns_are_placed_too(comanifold, results, board, tmp_path):
+    write_table(tmp_path / "new.csv", shuffled(board.table, 0))
+    comanifold("transform", "out", "new.csv", "--new", "columns", "-o", "placed.csv", "-q")
+    placed = read_table("placed.csv", header=True, delimiter=",")
+    np.testing.assert_allclose(placed.values, results.column_embedding_, atol=1e-6)
+    assert placed.row_names == board.table.column_names
+
+
+@pytest.mark.usefixtures("results")
+def test_labels_that_do_not_match_are_named(comanifold, board, tmp_path):
+    table = board.table
+    write_table(
+        tmp_path / "new.csv", Table(table.values[:, 2:], table.row_names, table.column_names[2:])
+    )
+    told = comanifold("transform", "out", "new.csv", "-o", "placed.csv", code=1).error
+    assert "lacks 2 of the 30 columns of the fit: 'spalte\\n0 é', 'spalte\\n1 é'" in told
+    write_table(tmp_path / "new.csv", table.transposed())
+    told = comanifold("transform", "out", "new.csv", "-o", "placed.csv", code=1).error
+    assert "say --transpose" in told
+    comanifold("transform", "out", "new.csv", "--transpose", "-o", "placed.csv", "-q")
+    assert "no saved model" in comanifold("transform", ".", "new.csv", "-o", "x.csv", code=1).error
+
+
+def test_without_labels_the_order_has_to_do(comanifold, results, board, tmp_path):
+    np.save(tmp_path / "new.npy", board.table.values[:5])
+    told = comanifold("transform", "out", "new.npy", "-o", "placed.csv").told
+    assert "in the order of the fit" in told
+    placed = read_table("placed.csv", header=True, delimiter=",").values
+    np.testing.assert_allclose(placed, results.row_embedding_[:5], atol=1e-6)
+    np.save(tmp_path / "new.npy", board.table.values[:, :5])
+    assert "lacks" in comanifold("transform", "out", "new.npy", "-o", "x.csv", code=1).error
+
+
+def test_models_saved_from_python_serve_as_well(comanifold, board, tmp_path):
+    model = CoManifold().fit(board.table.values)
+    model.save(tmp_path / "saved")
+    np.save(tmp_path / "new.npy", board.table.values)
+    comanifold("transform", "saved", "new.npy", "-o", "placed.npz", "-q")
+    np.testing.assert_allclose(read_table("placed.npz").values, model.row_embedding_, atol=1e-6)
+    np.save(tmp_path / "new.npy", board.table.values[:, :5])
+    told = comanifold("transform", "saved", "new.npy", "-o", "x.csv", code=1).error
+    assert "no labels of them" in told
