@@ -154,7 +154,7 @@ def _parameters(model: "CoManifold") -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    packages = ("numpy", "scipy", "scikit-learn", "numba", "plotly")
+    packages = ("numpy", "scipy", "scikit-learn", "numba")
     return {
         "comanifold": __version__,
         "Python": sys.version.split()[0],

@@ -2,7 +2,7 @@
 
 const RAMPS = {
   viridis: ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"],
-  cividis: ["#00224e", "#1b3b6d", "#434e6c", "#61646f", "#7d7c78", "#9a9377", "#b9ad6e", "#dbc85b", "#fee838"],
+  cividis: ["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"],
   diverging: ["#003e6e", "#0072b2", "#7fb8da", "#f0efec", "#f0b27f", "#d55e00", "#8a3b00"],
 };
 const OKABE_ITO = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442"];
@@ -70,13 +70,13 @@ function clusterColours(mode, members) {
 
 function clusterColouring(mode, clusters) {
   const { labels, members, bySize, colours, inOrder } = clusters;
-  const text = `cluster at this scale, ${plural(members.length, "cluster")}`;
+  const text = `${plural(members.length, "cluster")} at this scale (size)`;
   const chips = bySize.slice(0, OKABE_ITO.length).map((label) => [`${label + 1} (${members[label].length})`, colours[label]]);
   if (bySize.length > chips.length) chips.push([`${bySize.length - chips.length} smaller ones`, OTHER]);
   const shared = { text, colours: Array.from(labels, (label) => colours[label] ?? OTHER),
     values: Array.from(labels, (label) => (label < 0 ? "no cluster" : `cluster ${label + 1}`)) };
   if (!inOrder) return { ...shared, chips };
-  return { ...shared, ramp: { name: "viridis", low: "first", high: "last" }, text: `${text}, by their place in the order` };
+  return { ...shared, ramp: { name: "viridis", low: "first", high: "last" }, text: `${plural(members.length, "cluster")} at this scale, by their place in the order` };
 }
 
 // How the points of a mode are coloured now: a colour and a text for each, and a legend.
@@ -95,10 +95,9 @@ function colouringOf(mode, by, clusters, selected) {
 function drawLegend(place, colouring) {
   place.replaceChildren(`${colouring.text}: `);
   for (const [text, colour] of colouring.chips ?? []) {
-    const chip = document.createElement("span");
-    chip.className = "chip";
+    const chip = element("span", [], { className: "chip" });
     chip.style.background = colour;
-    place.append(chip, text);
+    place.append(element("span", [chip, text], { className: "entry" }));
   }
   if (!colouring.ramp) return;
   const { name, low, high } = colouring.ramp, ramp = document.createElement("canvas");

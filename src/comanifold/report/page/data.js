@@ -25,6 +25,12 @@ const modes = {
   columns: { ...page.columns, key: "columns", one: "column", other: "rows", cells: page.matrix.size[1] },
 };
 
+function element(tag, content = [], properties = {}) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...[content].flat());
+  return made;
+}
+
 const range = (size) => Array.from({ length: size }, (_, i) => i);
 const cellOf = (mode, point) => Math.floor(point / mode.cell_size);
 const coordinate = (mode, point, axis) => mode.embedding[point * mode.n_components + axis];

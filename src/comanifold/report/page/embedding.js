@@ -11,6 +11,8 @@ function axisTitle(mode, axis) {
 // With one coordinate only, the place in the order is the second.
 const placeOf = (mode, point, axis) => (axis < mode.n_components ? coordinate(mode, point, axis) : point + 1);
 
+let selectionRevision = 0;
+
 function drawEmbedding(mode, axes, colouring, selected, shapes) {
   const points = pointsOf(mode), chosen = new Set(selected);
   const trace = {
@@ -30,9 +32,11 @@ function drawEmbedding(mode, axes, colouring, selected, shapes) {
   const layout = {
     ...plotLayout(), shapes, dragmode: "select", margin: { l: 8, r: 8, t: 26, b: 8 },
     uirevision: axes.join(), xaxis: axis(0), yaxis: axis(1),
+    // The frame that was drawn goes away; which points are selected is told by the trace.
+    selections: [], selectionrevision: (selectionRevision += 1),
     newselection: { line: { color: css("--accent"), width: 1.5, dash: "dot" } },
   };
-  return Plotly.react(mode.key, [trace], layout, CONFIG);
+  return Plotly.react(mode.key, [trace], layout, configure("select2d", "lasso2d", "zoom2d", "pan2d", "resetScale2d", "toImage"));
 }
 
 // A ring around each point that is lit up.

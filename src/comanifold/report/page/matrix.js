@@ -1,7 +1,7 @@
 // The picture of the matrix, with bars of colours beside it.
 
-// Up to so many rows or columns, their names are written beside the matrix.
-const MOST_NAMES = { rows: 60, columns: 60 };
+// Names are written beside the matrix if there is room for letters of this size, in pixels.
+const SMALLEST_NAME = 6.5;
 const LONGEST_NAME = 16;
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -19,7 +19,9 @@ function plotLayout() {
   };
 }
 
-const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["autoScale2d", "zoomIn2d", "zoomOut2d"] };
+const configure = (...buttons) => ({
+  responsive: true, displaylogo: false, displayModeBar: buttons.length > 0, modeBarButtons: [buttons],
+});
 
 // A bar beside the matrix: the cells in the colours of their first points.
 function bar(mode, colours, lane) {
@@ -34,10 +36,12 @@ function bar(mode, colours, lane) {
 }
 
 function nameAxis(mode) {
-  const few = mode.cells <= MOST_NAMES[mode.key] && mode.cell_size === 1;
+  const place = document.getElementById("matrix"), length = mode.key === "rows" ? place.clientHeight : place.clientWidth;
+  const size = Math.min(0.85 * 0.8 * length / mode.cells, plotLayout().font.size);
+  const few = size >= SMALLEST_NAME && mode.cell_size === 1;
   const axis = { showgrid: false, zeroline: false, ticks: "", showticklabels: few, fixedrange: false };
   if (!few) return axis;
-  return { ...axis, tickvals: range(mode.cells), ticktext: mode.names.map((name) => asText(shortened(name))) };
+  return { ...axis, tickfont: { size }, tickvals: range(mode.cells), ticktext: mode.names.map((name) => asText(shortened(name))) };
 }
 
 const BAR = 0.022, GAP = 0.006;
@@ -68,7 +72,7 @@ function drawMatrix(z, palette, bars, shapes) {
     xaxis: { ...nameAxis(modes.columns), ...side, domain: [edge.rows, 1], automargin: true, tickangle: -90, range: [-0.5, modes.columns.cells - 0.5] },
     yaxis: { ...nameAxis(modes.rows), ...side, domain: [0, 1 - edge.columns], automargin: true, side: "left", anchor: bars.rows.length ? "x2" : "x", range: [modes.rows.cells - 0.5, -0.5] },
   });
-  return Plotly.react("matrix", traces, layout, CONFIG);
+  return Plotly.react("matrix", traces, layout, configure("zoom2d", "pan2d", "resetScale2d", "toImage"));
 }
 
 // Neighbouring cells as [first, last].

@@ -24,11 +24,12 @@ const VIEWS = [
 
 // --- drawing ---
 
-let shown = [];
+let shown = [], pictureNotes = [], isDrawing = false;
 const lit = () => ({ rows: [...state.hovered.rows, ...state.found.rows], columns: [...state.hovered.columns, ...state.found.columns] });
 const colouring = (mode) => colouringOf(mode, state.colour[mode.key], state.clusters[mode.key], state.selected[mode.other]);
 
 function draw() {
+  isDrawing = true;
   const bars = { rows: [], columns: [] };
   for (const mode of Object.values(modes)) {
     if (hasScales) {
@@ -44,17 +45,27 @@ function draw() {
   }
   shown = matrixOf(state.view, state.scale);
   drawMatrix(shown, state.palette, bars, matrixMarks(state.selected, lit()));
+  byId("matrix-text").textContent = ["Grey is missing. Colours span the middle 98% of the values.", barText(bars), ...pictureNotes].join(" ");
   drawMap(byId("map-of").value, state.scale);
   if (hasScales) tellScale(state.wanted, state.scale);
+  isDrawing = false;
 }
 
-// Marks alone are quick to draw: once for each frame, however fast the pointer moves.
-let isWaiting = false;
+function barText(bars) {
+  if (!hasScales) return "Bars: as the embeddings are coloured.";
+  return `${bars.rows.length + bars.columns.length > 2 ? "Outer bars" : "Bars"}: clusters at this scale` +
+    (bars.rows.length + bars.columns.length > 2 ? "; inner: as the embedding is coloured." : ".");
+}
+
+// Marks alone are quick to draw: once for each frame, however fast the pointer moves, and not
+// while it drags, which would disturb Plotly.
+let isWaiting = false, isPressed = false;
 function drawMarks() {
-  if (isWaiting) return;
+  if (isWaiting || isPressed) return;
   isWaiting = true;
   requestAnimationFrame(() => {
     isWaiting = false;
+    if (isPressed) return;
     Plotly.relayout("matrix", { shapes: matrixMarks(state.selected, lit()) });
     for (const mode of Object.values(modes)) {
       Plotly.relayout(mode.key, { shapes: pointMarks(mode, state.axes[mode.key], lit()[mode.key]) });
@@ -96,10 +107,10 @@ function hoverPoint(mode, { points, event }) {
 function hoverCell({ points, event }) {
   const [row, column] = [Math.round(points[0].y), Math.round(points[0].x)], { rows, columns } = modes;
   const share = shareObserved(row, column), value = short(shown[row][column]);
-  const origin = share === 1 ? "observed" : share ? `${Math.round(100 * share)}% observed` : "missing";
-  const filling = state.view === "observed" || share === 1 ? "" : ", filled in";
-  const told = state.view === "estimate" ? `estimate (${origin})` : `${origin}${share ? "" : filling}`;
-  const text = [`${rows.one}: ${cellName(rows, row)}`, `${columns.one}: ${cellName(columns, column)}`, `${value}, ${told}`];
+  const origin = share === 1 ? "observed" : share ? `${Math.round(100 * share)}% observed` : "missing in the data";
+  const told = state.view === "estimate" ? `estimate; ${origin}` : share || state.view === "observed" ? origin : "filled in";
+  const last = state.view === "observed" && !share ? "missing" : `${value}, ${told}`;
+  const text = [`${rows.one}: ${cellName(rows, row)}`, `${columns.one}: ${cellName(columns, column)}`, last];
   hover({ rows: membersOf(rows, row), columns: membersOf(columns, column) }, text.join("\n"), event);
 }
 
@@ -119,11 +130,14 @@ function select(key, points) {
   draw();
 }
 
+// Plotly is not done yet when it tells of a selection; and it also tells of those that a drawing
+// takes away, which are no one's choice.
+function selectLater(mode, points) {
+  if (!isDrawing) setTimeout(() => select(mode.key, points.map((point) => point.pointIndex * mode.point_step)));
+}
+
 function clearSelection() {
-  for (const mode of Object.values(modes)) {
-    Plotly.relayout(mode.key, { selections: [] });
-    select(mode.key, []);
-  }
+  for (const key of Object.keys(modes)) select(key, []);
 }
 
 function tellSelection() {
@@ -178,7 +192,7 @@ function setUp() {
     if (mode.point_step > 1) notes.push(`One in ${mode.point_step} ${mode.key} is drawn in their embedding.`);
   }
   byId("aggregated").textContent = notes.join(" ");
-  byId("matrix-text").textContent = `Grey is missing. Colours span the middle 98% of the values. ${notes.join(" ")}`;
+  pictureNotes = notes;
   fill("view", VIEWS.filter(([view]) => hasScales || !["scale", "estimate"].includes(view)), state.view);
   if (hasScales) {
     byId("row-scale").max = steps.l.length - 1;
@@ -206,13 +220,15 @@ function listen() {
   on("find", "input", find);
   on("clear", "click", clearSelection);
   on("theme", "click", () => { setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); draw(); });
+  addEventListener("pointerdown", () => { isPressed = true; }, true);
+  addEventListener("pointerup", () => { isPressed = false; drawMarks(); }, true);
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   for (const mode of Object.values(modes)) {
     on(`${mode.key}-colour`, "change", (by) => { state.colour[mode.key] = by; draw(); });
     ["x", "y"].forEach((name, i) => on(`${mode.key}-${name}`, "change", (axis) => { state.axes[mode.key][i] = Number(axis); draw(); }));
     byId(mode.key).on("plotly_hover", (event) => hoverPoint(mode, event));
-    byId(mode.key).on("plotly_selected", (event) => event && select(mode.key, event.points.map((point) => point.pointIndex * mode.point_step)));
-    byId(mode.key).on("plotly_deselect", () => select(mode.key, []));
+    byId(mode.key).on("plotly_selected", (event) => event && selectLater(mode, event.points));
+    byId(mode.key).on("plotly_deselect", () => selectLater(mode, []));
   }
   byId("matrix").on("plotly_hover", hoverCell);
   byId("map").on("plotly_hover", ({ points, event }) => hover({}, describe(page.scales[nearestScale(points[0].y, points[0].x)]), event));

@@ -22,14 +22,15 @@ function drawMap(of, shown) {
     ...plotLayout(), shapes: hasScales ? [frame] : [], margin: { l: 4, r: 4, t: 4, b: 4 }, dragmode: false,
     xaxis: axis("column scale k →"), yaxis: axis("row scale l →"),
   };
-  return Plotly.react("map", [trace], layout, { ...CONFIG, displayModeBar: false });
+  return Plotly.react("map", [trace], layout, configure());
 }
 
 const describe = (scale) =>
   `l = ${scale.l}, k = ${scale.k}: ${plural(scale.n_row_clusters, "row cluster")}, ` +
-  `${plural(scale.n_column_clusters, "column cluster")}; weight ${short(100 * scale.weight / totalWeight)}%`;
+  `${plural(scale.n_column_clusters, "column cluster")}; ${weightOf(scale)} of the weight`;
 
 const totalWeight = page.scales.reduce((sum, scale) => sum + scale.weight, 0) || 1;
+const weightOf = (scale) => `${Number((100 * scale.weight / totalWeight).toPrecision(2))}%`;
 
 // The sliders' own words, also for those who cannot see them.
 function tellScale(wanted, shown) {
@@ -44,5 +45,5 @@ function tellScale(wanted, shown) {
   const isThere = here.l === wanted.l && here.k === wanted.k;
   byId("scale-text").textContent =
     (isThere ? "" : `There is no scale l = ${wanted.l}, k = ${wanted.k}; the nearest is shown: l = ${here.l}, k = ${here.k}. `) +
-    `Costs 2^${here.l} for rows, 2^${here.k} for columns; ${short(100 * here.weight / totalWeight)}% of the weight.`;
+    `Costs 2^${here.l} for rows, 2^${here.k} for columns; ${weightOf(here)} of the weight.`;
 }

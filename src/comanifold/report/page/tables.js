@@ -2,14 +2,8 @@
 
 const MOST_CLUSTERS = 100, MOST_MEMBERS = 40;
 
-function element(tag, content = [], properties = {}) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...[content].flat());
-  return made;
-}
-
 function table(headings, rows, caption) {
-  const cell = (content) => element("td", content, typeof content === "string" && content !== "" && Number.isFinite(Number(content)) ? { className: "number" } : {});
+  const cell = (content) => element("td", content, typeof content === "number" ? { className: "number" } : {});
   const head = element("thead", element("tr", headings.map((text) => element("th", text, { scope: "col" }))));
   const body = element("tbody", rows.map((row) => element("tr", row.map(cell))));
   const made = element("table", [...(caption ? [element("caption", caption)] : []), head, body]);
@@ -24,7 +18,7 @@ function clusterTable(mode, { members, bySize, colours }, select) {
     const button = element("button", "Select", { type: "button", ariaLabel: `Select ${mode.one} cluster ${label + 1}` });
     button.addEventListener("click", () => select(mode.key, points));
     const more = points.length - MOST_MEMBERS;
-    return [[chip, String(label + 1)], String(points.length), more > 0 ? `${names} and ${more} more` : names, button];
+    return [[chip, String(label + 1)], points.length, more > 0 ? `${names} and ${more} more` : names, button];
   });
   const left = bySize.length - rows.length;
   const caption = `${plural(bySize.length, `${mode.one} cluster`)}, the largest first` + (left > 0 ? `; ${left} more are in the CSV` : "");
@@ -100,16 +94,17 @@ function drawExports(scale) {
 
 function drawAbout() {
   const put = (id, ...content) => document.getElementById(id).replaceChildren(...content);
-  const { certificates, notes, warnings } = page, told = [...warnings, ...notes];
+  const rounded = (value) => Number(value.toPrecision(4));
+  const { certificates, notes, warnings } = page, told = [...warnings.map((text) => `Warning: ${text}`), ...notes];
   put("notes", told.length ? element("ul", told.map((text) => element("li", text))) : "");
   const gap = certificates.largest_gap === null ? "" : ` The largest duality gap is ${certificates.largest_gap.toExponential(1)}.`;
   put("certificates",
     `${certificates.n_converged} of ${plural(certificates.n_scales, "pair")} of scales reached the tolerance of ${certificates.tol}. ` +
     `The largest stationarity residual, relative to the data, is ${certificates.largest_residual.toExponential(1)}.${gap}`);
   put("parameters", table(["parameter", "value"], Object.entries(page.parameters)));
-  put("versions", table(["package", "version"], Object.entries(page.versions)));
+  put("versions", table(["package", "version"], Object.entries({ ...page.versions, "plotly.js": Plotly.version })));
   put("scales", table(["l", "k", "row clusters", "column clusters", "weight", "objective", "residual", "iterations", "status"],
-    page.scales.map((s) => [s.l, s.k, s.n_row_clusters, s.n_column_clusters, short(s.weight), short(s.objective), s.residual.toExponential(1), s.n_iter, s.status].map(String))));
+    page.scales.map((s) => [s.l, s.k, s.n_row_clusters, s.n_column_clusters, rounded(s.weight), rounded(s.objective), rounded(s.residual), s.n_iter, s.status])));
   const alerts = warnings.length ? [element("a", plural(warnings.length, "warning"), { href: "#about" })] : [];
   put("alerts", ...alerts);
 }
