@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from comanifold import CoManifold
+from comanifold.datasets import make_linkage, remove_entries
 from comanifold.report import write_report
 from comanifold.report._page import json_for_html
 
@@ -35,6 +37,16 @@ def test_only_our_own_scripts_may_run(model, tmp_path):
     assert "alert(1)</script>" not in page
     assert "http://" not in policy
     assert "unsafe-inline" not in policy.split("style-src-attr")[0]
+
+
+def test_a_page_of_500_rows_and_columns_can_be_sent_by_mail(tmp_path):
+    X = make_linkage(500, 500, noise=0.2, random_state=0).X
+    X = remove_entries(X, 0.5, random_state=0)
+    model = CoManifold(keep_scales=True, alpha=-0.5, first_graphs="masked").fit(X)
+    n_values = sum(scale.n_row_clusters * scale.n_column_clusters for scale in model.scales_)
+    assert n_values > 1_000_000  # more than a page has room for
+    write_report(model, tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 10_000_000
 
 
 def test_what_is_wrong_leaves_the_file_as_it_was(model, tmp_path):

@@ -20,7 +20,7 @@ function drawEmbedding(mode, axes, colouring, selected, shapes) {
     x: points.map((point) => placeOf(mode, point, axes[0])), y: points.map((point) => placeOf(mode, point, axes[1])),
     marker: {
       color: points.map((point) => colouring.colours[point]), size: points.length > 1000 ? 5 : 8,
-      line: { width: points.length > 1000 ? 0 : 0.8, color: css("--panel") },
+      line: { width: points.length > 1000 ? 0 : 0.7, color: css("--rim") },
     },
     selectedpoints: chosen.size ? range(points.length).filter((i) => chosen.has(points[i])) : null,
     selected: { marker: { opacity: 1 } }, unselected: { marker: { opacity: 0.18 } },

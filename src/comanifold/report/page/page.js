@@ -6,7 +6,7 @@ const firstOf = (mode) => (mode.colourings.length ? "0" : hasScales ? "cluster" 
 const state = {
   wanted: { l: page.scales[page.first_scale].l, k: page.scales[page.first_scale].k },
   scale: page.first_scale,
-  view: hasScales ? "scale" : "filled",
+  view: "filled",
   palette: "viridis",
   colour: { rows: firstOf(modes.rows), columns: firstOf(modes.columns) },
   colourBefore: {},
@@ -18,8 +18,8 @@ const state = {
 };
 
 const VIEWS = [
+  ["observed", "observed entries only"], ["filled", "filled in, mean of all scales"],
   ["scale", "filled in at this scale"], ["estimate", "smooth estimate at this scale"],
-  ["filled", "filled in, mean of all scales"], ["observed", "observed entries only"],
 ];
 
 // --- drawing ---
@@ -45,7 +45,7 @@ function draw() {
   }
   shown = matrixOf(state.view, state.scale);
   drawMatrix(shown, state.palette, bars, matrixMarks(state.selected, lit()));
-  byId("matrix-text").textContent = ["Grey is missing. Colours span the middle 98% of the values.", barText(bars), ...pictureNotes].join(" ");
+  byId("matrix-text").textContent = ["Grey: missing. Colours span the middle 98% of the values.", barText(bars), ...pictureNotes].join(" ");
   drawMap(byId("map-of").value, state.scale);
   if (hasScales) tellScale(state.wanted, state.scale);
   isDrawing = false;
@@ -53,8 +53,8 @@ function draw() {
 
 function barText(bars) {
   if (!hasScales) return "Bars: as the embeddings are coloured.";
-  return `${bars.rows.length + bars.columns.length > 2 ? "Outer bars" : "Bars"}: clusters at this scale` +
-    (bars.rows.length + bars.columns.length > 2 ? "; inner: as the embedding is coloured." : ".");
+  return bars.rows.length + bars.columns.length > 2
+    ? "Outer bars: clusters at this scale; inner: as the embedding is coloured." : "Bars: clusters at this scale.";
 }
 
 // Marks alone are quick to draw: once for each frame, however fast the pointer moves, and not
@@ -78,6 +78,7 @@ function drawMarks() {
 function chooseScale(l, k) {
   state.wanted = { l, k };
   state.scale = nearestScale(l, k);
+  if (state.view === "filled") byId("view").value = state.view = "scale";
   draw();
 }
 
@@ -193,6 +194,7 @@ function setUp() {
   }
   byId("aggregated").textContent = notes.join(" ");
   pictureNotes = notes;
+  byId("matrix-text").classList.toggle("long", notes.length > 0);
   fill("view", VIEWS.filter(([view]) => hasScales || !["scale", "estimate"].includes(view)), state.view);
   if (hasScales) {
     byId("row-scale").max = steps.l.length - 1;

@@ -12,7 +12,7 @@ function drawMap(of, shown) {
     text[row][column] = of === "weight" ? "" : String(value);
   }
   const trace = {
-    type: "heatmap", x: k, y: l, z, text, texttemplate: k.length <= 12 ? "%{text}" : "", colorscale: rampScale("cividis"),
+    type: "heatmap", x: k, y: l, z, text, texttemplate: k.length <= 12 && l.length <= 16 ? "%{text}" : "", colorscale: rampScale("cividis"),
     showscale: false, hoverinfo: "none", xgap: 1, ygap: 1, textfont: { size: 8.5 },
   };
   const here = page.scales[shown];
@@ -30,7 +30,10 @@ const describe = (scale) =>
   `${plural(scale.n_column_clusters, "column cluster")}; ${weightOf(scale)} of the weight`;
 
 const totalWeight = page.scales.reduce((sum, scale) => sum + scale.weight, 0) || 1;
-const weightOf = (scale) => `${Number((100 * scale.weight / totalWeight).toPrecision(2))}%`;
+const weightOf = (scale) => {
+  const share = (100 * scale.weight) / totalWeight;
+  return share > 0 && share < 0.01 ? "less than 0.01%" : `${Number(share.toPrecision(2))}%`;
+};
 
 // The sliders' own words, also for those who cannot see them.
 function tellScale(wanted, shown) {
