@@ -179,6 +179,9 @@ def test_the_page_shows_the_model(page, model):
     assert "By the <author>" in about
     assert f"{len(model.scales_)} of {len(model.scales_)} pairs of scales reached" in about
     assert page.inner_text("#alerts") == "2 warnings"
+    assert page.locator("#reading p").first.is_hidden()
+    page.get_by_role("link", name="How to read this page").click()
+    assert page.locator("#reading p").first.is_visible()
     for mode in ("row", "column"):
         x = drawn(page, f"{mode}s", "data[0].x.map((x) => Number.isNaN(x) ? null : x)")
         embedding = getattr(model, f"{mode}_embedding_")[getattr(model, f"{mode}_order_")]

@@ -86,7 +86,8 @@ function colouringOf(mode, by, clusters, selected) {
   if (by === "selection") {
     const cells = differences(mode, selected), most = Math.max(...cells.filter(Number.isFinite).map(Math.abs), 0);
     const text = `mean of the ${plural(selected.length, modes[mode.other].one)} selected minus the mean of all, in each ${mode.one}`;
-    return numberColouring(text, range(mode.names.length).map((point) => cells[cellOf(mode, point)]), "diverging", [-most, most]);
+    const values = range(mode.names.length).map((point) => cells[cellOf(mode, point)]);
+    return { ...numberColouring(text, values, "diverging", [-most, most]), brief: "selected minus all" };
   }
   const { name, kind, levels, values } = mode.colourings[Number(by)];
   return kind === "text" ? textColouring(name, levels, values) : numberColouring(name, values.map((value) => value ?? NaN), "viridis");

@@ -101,7 +101,7 @@ const clusterText = (mode, point) => (hasScales ? [clusterColouring(mode, state.
 
 function hoverPoint(mode, { points, event }) {
   const point = points[0].pointIndex * mode.point_step, current = colouring(mode);
-  const more = state.colour[mode.key] === "cluster" ? [] : [`${current.text}: ${current.values[point]}`];
+  const more = state.colour[mode.key] === "cluster" ? [] : [`${current.brief ?? current.text}: ${current.values[point]}`];
   hover({ [mode.key]: [point] }, [mode.names[point], ...clusterText(mode, point), ...more].join("\n"), event);
 }
 
@@ -159,7 +159,7 @@ function fill(id, options, chosen) {
 
 function colourOptions(mode) {
   const options = mode.colourings.map((given, i) => [String(i), given.name]);
-  if (hasScales) options.push(["cluster", "cluster at this scale"]);
+  if (hasScales) options.push(["cluster", "cluster"]);
   options.push(["order", "place in the order"]);
   if (state.selected[mode.other].length) options.push(["selection", `the selected ${mode.other}`]);
   fill(`${mode.key}-colour`, options, state.colour[mode.key]);
@@ -224,6 +224,7 @@ function listen() {
   on("theme", "click", () => { setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); draw(); });
   addEventListener("pointerdown", () => { isPressed = true; }, true);
   addEventListener("pointerup", () => { isPressed = false; drawMarks(); }, true);
+  byId("read").addEventListener("click", () => { byId("reading").open = true; });
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   for (const mode of Object.values(modes)) {
     on(`${mode.key}-colour`, "change", (by) => { state.colour[mode.key] = by; draw(); });
