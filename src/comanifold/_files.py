@@ -5,7 +5,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -135,10 +134,3 @@ def _swap(part: Path, path: Path) -> None:
             raise
     finally:
         shutil.rmtree(old.parent, ignore_errors=True)
-
-
-@cache
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,0 +1,51 @@
+// The points of the rows, or of the columns.
+
+const pointsOf = (mode) => range(Math.ceil(mode.names.length / mode.point_step)).map((i) => i * mode.point_step);
+
+function axisTitle(mode, axis) {
+  if (axis >= mode.n_components) return "place in the organised order";
+  const value = mode.eigenvalues?.[axis];
+  return `coordinate ${axis + 1}${value === undefined ? "" : ` (eigenvalue ${short(value)})`}`;
+}
+
+// With one coordinate only, the place in the order is the second.
+const placeOf = (mode, point, axis) => (axis < mode.n_components ? coordinate(mode, point, axis) : point + 1);
+
+let selectionRevision = 0;
+
+function drawEmbedding(mode, axes, colouring, selected, shapes) {
+  const points = pointsOf(mode), chosen = new Set(selected);
+  const trace = {
+    type: "scatter", mode: "markers", hoverinfo: "none",
+    x: points.map((point) => placeOf(mode, point, axes[0])), y: points.map((point) => placeOf(mode, point, axes[1])),
+    marker: {
+      color: points.map((point) => colouring.colours[point]), size: points.length > 1000 ? 5 : 8,
+      line: { width: points.length > 1000 ? 0 : 0.7, color: css("--rim") },
+    },
+    selectedpoints: chosen.size ? range(points.length).filter((i) => chosen.has(points[i])) : null,
+    selected: { marker: { opacity: 1 } }, unselected: { marker: { opacity: 0.18 } },
+  };
+  const axis = (which) => ({
+    title: { text: axisTitle(mode, axes[which]), standoff: 4 }, zeroline: false, gridcolor: css("--grid"),
+    nticks: 6, automargin: true,
+  });
+  const layout = {
+    ...plotLayout(), shapes, dragmode: "select", margin: { l: 8, r: 8, t: 26, b: 8 },
+    uirevision: axes.join(), xaxis: axis(0), yaxis: axis(1),
+    // The frame that was drawn goes away; which points are selected is told by the trace.
+    selections: [], selectionrevision: (selectionRevision += 1),
+    newselection: { line: { color: css("--accent"), width: 1.5, dash: "dot" } },
+  };
+  return Plotly.react(mode.key, [trace], layout, configure("select2d", "lasso2d", "zoom2d", "pan2d", "resetScale2d", "toImage"));
+}
+
+// A ring around each point that is lit up.
+function pointMarks(mode, axes, lit) {
+  const line = { width: 2.5, color: css("--accent") }, radius = 8;
+  return lit.filter((point) => point % mode.point_step === 0).map((point) => ({
+    x: placeOf(mode, point, axes[0]), y: placeOf(mode, point, axes[1]),
+  })).filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y)).map(({ x, y }) => ({
+    type: "circle", xref: "x", yref: "y", xsizemode: "pixel", ysizemode: "pixel", xanchor: x, yanchor: y,
+    x0: -radius, x1: radius, y0: -radius, y1: radius, line,
+  }));
+}

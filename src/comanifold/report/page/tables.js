@@ -1,0 +1,110 @@
+// Tables, and files to save. All text goes in as text, never as HTML.
+
+const MOST_CLUSTERS = 100, MOST_MEMBERS = 40;
+
+function table(headings, rows, caption) {
+  const cell = (content) => element("td", content, typeof content === "number" ? { className: "number" } : {});
+  const head = element("thead", element("tr", headings.map((text) => element("th", text, { scope: "col" }))));
+  const body = element("tbody", rows.map((row) => element("tr", row.map(cell))));
+  const made = element("table", [...(caption ? [element("caption", caption)] : []), head, body]);
+  return element("div", made, { className: "scroll", tabIndex: 0 });
+}
+
+function clusterTable(mode, { members, bySize, colours }, select) {
+  const rows = bySize.slice(0, MOST_CLUSTERS).map((label) => {
+    const points = members[label], names = points.slice(0, MOST_MEMBERS).map((point) => mode.names[point]).join(", ");
+    const chip = element("span", [], { className: "chip" });
+    chip.style.background = colours[label];
+    const button = element("button", "Select", { type: "button", ariaLabel: `Select ${mode.one} cluster ${label + 1}` });
+    button.addEventListener("click", () => select(mode.key, points));
+    const more = points.length - MOST_MEMBERS;
+    return [[chip, String(label + 1)], points.length, more > 0 ? `${names} and ${more} more` : names, button];
+  });
+  const left = bySize.length - rows.length;
+  const caption = `${plural(bySize.length, `${mode.one} cluster`)}, the largest first` + (left > 0 ? `; ${left} more are in the CSV` : "");
+  return table(["cluster", "size", "members", ""], rows, caption);
+}
+
+const field = (value) => (/[",\r\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
+const csv = (rows) => rows.map((row) => row.map(field).join(",")).join("\n") + "\n";
+
+function save(name, rows) {
+  const link = element("a", [], { href: URL.createObjectURL(new Blob([csv(rows)], { type: "text/csv" })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// Where each row of the data is in the organised order.
+function placesOf(mode) {
+  const places = [];
+  mode.order.forEach((index, point) => { places[index] = point; });
+  return places;
+}
+
+// Seven digits of how far values are from their mean, in standard deviations.
+function exact(value) {
+  if (!Number.isFinite(value)) return "";
+  const digits = 7 + Math.ceil(Math.log10(Math.max(Math.abs(value) / page.matrix.unit, 1)));
+  return String(Number(value.toPrecision(Math.min(digits, 17))));
+}
+
+const embeddingRows = (mode) => [
+  ["name", ...range(mode.n_components).map((axis) => `coordinate_${axis + 1}`)],
+  ...placesOf(mode).map((point) => [mode.names[point], ...range(mode.n_components).map((axis) => {
+    const value = coordinate(mode, point, axis);
+    return Number.isFinite(value) ? value : "";
+  })]),
+];
+
+const clusterRows = (scale) => [
+  ["mode", "name", "cluster", "l", "k"],
+  ...Object.values(modes).flatMap((mode) => placesOf(mode).map((point) => {
+    const label = labelsAt(mode, scale)[point];
+    return [mode.one, mode.names[point], label < 0 ? "" : label + 1, page.scales[scale].l, page.scales[scale].k];
+  })),
+];
+
+function filledRows() {
+  const columns = placesOf(modes.columns);
+  return [
+    ["", ...columns.map((column) => modes.columns.names[column])],
+    ...placesOf(modes.rows).map((row) => [modes.rows.names[row], ...columns.map((column) => exact(filledAt(row, column)))]),
+  ];
+}
+
+const isAggregated = modes.rows.cell_size * modes.columns.cell_size > 1;
+
+function drawExports(scale) {
+  const files = [
+    ["Row embedding", () => save("row_embedding.csv", embeddingRows(modes.rows))],
+    ["Column embedding", () => save("column_embedding.csv", embeddingRows(modes.columns))],
+    ["Clusters at this scale", () => save("clusters.csv", clusterRows(scale())), hasScales],
+    ["Filled-in matrix", () => save("filled.csv", filledRows()), !isAggregated],
+    ["Scales", () => save("scales.csv", [Object.keys(page.scales[0]), ...page.scales.map(Object.values)])],
+  ];
+  document.getElementById("exports").append(...files.map(([text, action, isThere = true]) => {
+    const button = element("button", text, { type: "button", disabled: !isThere });
+    button.addEventListener("click", action);
+    return button;
+  }));
+  document.getElementById("exports-text").textContent = isAggregated
+    ? "The matrix is too large to be on this page entry by entry, so it cannot be saved from here."
+    : "The filled-in matrix has the mean of all scales where nothing was observed, and about seven digits.";
+}
+
+function drawAbout() {
+  const put = (id, ...content) => document.getElementById(id).replaceChildren(...content);
+  const rounded = (value) => Number(value.toPrecision(4));
+  const { certificates, notes, warnings } = page, told = [...warnings.map((text) => `Warning: ${text}`), ...notes];
+  put("notes", told.length ? element("ul", told.map((text) => element("li", text))) : "");
+  const gap = certificates.largest_gap === null ? "" : ` The largest duality gap is ${certificates.largest_gap.toExponential(1)}.`;
+  put("certificates",
+    `${certificates.n_converged} of ${plural(certificates.n_scales, "pair")} of scales reached the tolerance of ${certificates.tol}. ` +
+    `The largest stationarity residual, relative to the data, is ${certificates.largest_residual.toExponential(1)}.${gap}`);
+  put("parameters", table(["parameter", "value"], Object.entries(page.parameters)));
+  put("versions", table(["package", "version"], Object.entries({ ...page.versions, "plotly.js": Plotly.version })));
+  put("scales", table(["l", "k", "row clusters", "column clusters", "weight", "objective", "residual", "iterations", "status"],
+    page.scales.map((s) => [s.l, s.k, s.n_row_clusters, s.n_column_clusters, rounded(s.weight), rounded(s.objective), rounded(s.residual), s.n_iter, s.status])));
+  const alerts = warnings.length ? [element("a", plural(warnings.length, "warning"), { href: "#about" })] : [];
+  put("alerts", ...alerts);
+}

@@ -1,0 +1,465 @@
+"""The page in a real browser."""
+
+import csv
+import io
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.manifold import Isomap
+
+from comanifold import CoManifold
+from comanifold.report import _matrix, write_report
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+
+PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs the browser chromium")
+
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+ROWS, COLUMNS = [f"gene {i}" for i in range(40)], [f"sample {j}" for j in range(25)]
+HOSTILE = [
+    "<script>window.hacked = 1</script>",
+    "</script><script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 1">',
+    "<!-- not a comment",
+    "line\u2028separator",
+    "<b>bold</b> &lt; &amp;",
+    '<a href="javascript:window.hacked=1">x</a>',
+    "${window.hacked = 1} {{ 7 * 7 }} %{x}",
+    'a "quoted", name\nof two lines',
+    "'); window.hacked = 1; //",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=PROGRAM, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def troubles():
+    """What went wrong in any page, and what any page has asked for beside itself."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_goes_wrong(troubles):
+    yield
+    assert troubles == []
+
+
+@pytest.fixture(scope="module")
+def opened(browser, troubles, tmp_path_factory):
+    """Writes a report and opens it."""
+    contexts = []
+
+    def open_report(model, *, theme="light", **contents):
+        path = tmp_path_factory.mktemp("page") / "report.html"
+        write_report(model, path, **contents)
+        context = browser.new_context(
+            viewport={"width": 1366, "height": 768}, color_scheme=theme, accept_downloads=True
+        )
+        contexts.append(context)
+        context.set_default_timeout(120_000)  # machines may be busy
+        page = context.new_page()
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: troubles.append(dialog.message))
+        page.on("request", lambda request: _note_request(request.url, path, troubles))
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready=yes]")
+        return page
+
+    yield open_report
+    for context in contexts:
+        context.close()
+
+
+def _note_request(url, path, troubles):
+    if url != path.as_uri() and not url.startswith(("blob:", "data:")):
+        troubles.append(url)
+
+
+@pytest.fixture(scope="module")
+def usual_page(opened, model):
+    return opened(
+        model, row_names=ROWS, column_names=COLUMNS, title="Checkers", notes=["By the <author>"]
+    )
+
+
+@pytest.fixture
+def page(usual_page):
+    """A page that most tests share, for opening one takes seconds: afterwards as it was."""
+    values = """() => Object.fromEntries([...document.querySelectorAll("select, input")].map(
+        (control) => [control.id, control.value]))"""
+    before = usual_page.evaluate(values)
+    yield usual_page
+    clear = usual_page.get_by_role("button", name="Clear selection")
+    if clear.is_enabled():
+        clear.click()
+    usual_page.evaluate(
+        """(before) => Object.entries(before).forEach(([id, value]) => {
+            const control = document.getElementById(id);
+            if (control.value === value) return;
+            control.value = value;
+            for (const kind of ["input", "change"]) control.dispatchEvent(new Event(kind));
+        })""",
+        before,
+    )
+    usual_page.evaluate("scrollTo(0, 0)")
+    usual_page.mouse.move(5, 5)
+    assert usual_page.evaluate(values) == before
+
+
+def picture(page):
+    """The matrix as it is drawn, in the organised order."""
+    rows = page.evaluate("""() => document.getElementById("matrix").data[0].z.map((row) =>
+        Array.from(row, (value) => (Number.isNaN(value) ? null : value)))""")
+    return np.array(rows, dtype=float)
+
+
+def drawn(page, plot, what):
+    return page.evaluate(f"() => document.getElementById('{plot}').{what}")
+
+
+def slide(page, which, step):
+    page.locator(f"#{which}-scale").fill(str(step))
+
+
+def shown_scale(page, model):
+    """The scale that the map of scales frames."""
+    frame = drawn(page, "map", "layout.shapes[0]")
+    l, k = frame["y0"] + 0.5, frame["x0"] + 0.5
+    return next(scale for scale in model.scales_ if (scale.l, scale.k) == (l, k))
+
+
+def organised(model, values):
+    return values[np.ix_(model.row_order_, model.column_order_)]
+
+
+def saved(page, button):
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button, exact=True).click()
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def drag(page, plot, start, end):
+    """From one place to another, as shares of the width and height of a plot."""
+    box = page.locator(f"#{plot} .nsewdrag").first.bounding_box()
+    places = [
+        (box["x"] + across * box["width"], box["y"] + down * box["height"])
+        for across, down in (start, end)
+    ]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    page.mouse.move(*places[1], steps=5)
+    page.mouse.up()
+
+
+def test_the_page_shows_the_model(page, model):
+    assert page.title() == "Checkers"
+    assert page.inner_text("h1") == "Checkers"
+    np.testing.assert_allclose(picture(page), organised(model, model.filled_), atol=1e-5)
+    about = page.inner_text("#about")
+    assert "By the <author>" in about
+    assert f"{len(model.scales_)} of {len(model.scales_)} pairs of scales reached" in about
+    assert page.inner_text("#alerts") == "2 warnings"
+    assert page.locator("#reading p").first.is_hidden()
+    page.get_by_role("link", name="How to read this page").click()
+    assert page.locator("#reading p").first.is_visible()
+    for mode in ("row", "column"):
+        x = drawn(page, f"{mode}s", "data[0].x.map((x) => Number.isNaN(x) ? null : x)")
+        embedding = getattr(model, f"{mode}_embedding_")[getattr(model, f"{mode}_order_")]
+        np.testing.assert_allclose(np.array(x, dtype=float), embedding[:, 0])
+
+
+def test_views_show_what_they_say(page, model):
+    scale = shown_scale(page, model)
+    for view, values in {
+        "observed": model._X,
+        "filled": model.filled_,
+        "scale": model.filled_at(scale.l, scale.k),
+        "estimate": model.estimate_at(scale.l, scale.k),
+    }.items():
+        page.select_option("#view", view)
+        np.testing.assert_allclose(picture(page), organised(model, values), atol=1e-3)
+
+
+def test_sliders_and_the_map_change_the_scale(page, model):
+    before = page.locator("#matrix").screenshot()
+    slide(page, "row", 0)
+    slide(page, "column", 0)
+    assert page.input_value("#view") == "scale"
+    first = shown_scale(page, model)
+    assert (first.l, first.k) == (model.scales_[0].l, model.scales_[0].k)
+    expected = organised(model, model.filled_at(first.l, first.k))
+    np.testing.assert_allclose(picture(page), expected, atol=1e-3)
+    assert page.locator("#matrix").screenshot() != before
+    assert f"{first.n_row_clusters} clusters" in page.inner_text("#row-scale-text")
+    assert f"{first.n_row_clusters} row clusters" in page.inner_text("#rows-clusters caption")
+
+    # The coarsest rows at the coarsest columns would repeat others and were not solved.
+    slide(page, "row", page.get_attribute("#row-scale", "max"))
+    slide(page, "column", page.get_attribute("#column-scale", "max"))
+    coarse = shown_scale(page, model)
+    assert (coarse.n_row_clusters, coarse.n_column_clusters) != (
+        first.n_row_clusters,
+        first.n_column_clusters,
+    )
+    assert f"the nearest is shown: l = {coarse.l}, k = {coarse.k}" in page.inner_text("#scale-text")
+
+    box = page.locator("#map .nsewdrag").bounding_box()
+    page.mouse.click(box["x"] + 4, box["y"] + box["height"] - 4)
+    assert shown_scale(page, model) is model.scales_[0]
+
+
+def test_colours_of_clusters_are_those_of_the_scale(page, model):
+    page.select_option("#rows-colour", "cluster")
+    scale = shown_scale(page, model)
+    labels = model.row_labels_at(scale.l, scale.k)[model.row_order_]
+    colours = drawn(page, "rows", "data[0].marker.color")
+    pairs = {*zip(labels.tolist(), colours, strict=True)}
+    assert len(pairs) == len({*labels}) == len({*colours})
+
+
+def test_selected_rows_are_marked_in_all_views(page, model):
+    page.select_option("#columns-colour", "order")
+    drag(page, "rows", (0.5, 0.01), (0.99, 0.99))
+    page.wait_for_function(
+        "() => document.getElementById('selection-text').textContent.includes('rows:')"
+    )
+    ends = drawn(page, "rows", "layout.xaxis.range")
+    x = model.row_embedding_[model.row_order_, 0]
+    left = ends[0] + 0.5 * (ends[1] - ends[0])
+    right = ends[0] + 0.99 * (ends[1] - ends[0])
+    expected = np.flatnonzero((x > left) & (x < right))
+    selected = drawn(page, "rows", "data[0].selectedpoints")
+    assert selected == expected.tolist()
+    assert f"{len(expected)} rows:" in page.inner_text("#selection-text")
+
+    # In the matrix the rest fades, ...
+    faded = [
+        row
+        for shape in drawn(page, "matrix", "layout.shapes")
+        for row in np.arange(shape["y0"] + 0.5, shape["y1"])
+        if shape["opacity"] < 1
+    ]
+    assert faded == [row for row in range(40) if row not in selected]
+    # ... and columns have the colours of how the selected rows differ from all in them.
+    assert page.input_value("#columns-colour") == "selection"
+    assert "minus the mean of all" in page.inner_text("#columns-legend")
+    filled = organised(model, model.filled_)[:39, :24]  # the last ones have no values
+    differences = filled[expected].mean(axis=0) - filled.mean(axis=0)
+    colours = drawn(page, "columns", "data[0].marker.color")
+    red, blue = (
+        np.array([[int(c) for c in colour[4:-1].split(",")] for colour in colours[:-1]])[:, i]
+        for i in (0, 2)
+    )
+    np.testing.assert_array_equal(red > blue, differences > 0)
+
+    page.get_by_role("button", name="Clear selection").click()
+    assert drawn(page, "rows", "data[0].selectedpoints") is None
+    assert drawn(page, "matrix", "layout.shapes") == []
+    assert page.input_value("#columns-colour") == "order"
+
+
+def test_a_cluster_is_selected_from_the_table(page, model):
+    page.locator("#columns-clusters button").first.click()
+    scale = shown_scale(page, model)
+    labels = model.column_labels_at(scale.l, scale.k)[model.column_order_]
+    largest = np.bincount(labels[labels >= 0]).argmax()
+    selected = drawn(page, "columns", "data[0].selectedpoints")
+    assert selected == np.flatnonzero(labels == largest).tolist()
+    assert page.input_value("#rows-colour") == "selection"
+
+
+def test_hovering_names_and_lights_up_everywhere(page, model):
+    box = page.locator("#matrix .nsewdrag").first.bounding_box()
+    row, column = 10, 5
+    page.mouse.move(
+        box["x"] + (column + 0.5) / 25 * box["width"], box["y"] + (row + 0.5) / 40 * box["height"]
+    )
+    page.wait_for_function("() => document.getElementById('rows').layout.shapes.length")
+    tip = page.inner_text("#tip")
+    assert f"row: {ROWS[model.row_order_[row]]}\n" in tip
+    assert f"column: {COLUMNS[model.column_order_[column]]}\n" in tip
+    for mode, point in (("row", row), ("column", column)):
+        (ring,) = drawn(page, f"{mode}s", "layout.shapes")
+        place = getattr(model, f"{mode}_embedding_")[getattr(model, f"{mode}_order_")[point], 0]
+        assert ring["xanchor"] == pytest.approx(place)
+    assert len(drawn(page, "matrix", "layout.shapes")) == 2
+
+    page.mouse.move(5, 5)
+    page.wait_for_function("() => !document.getElementById('rows').layout.shapes.length")
+    assert page.locator("#tip").is_hidden()
+
+    point = page.locator("#columns .points path").nth(2)
+    box = point.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_function("() => document.getElementById('matrix').layout.shapes.length === 1")
+    named = page.inner_text("#tip").split("\n")[0]
+    (frame,) = drawn(page, "matrix", "layout.shapes")
+    assert named == COLUMNS[model.column_order_[round(frame["x0"] + 0.5)]]
+
+
+def test_names_are_found(page):
+    page.fill("#find", "GENE 2")
+    page.wait_for_function("() => document.getElementById('rows').layout.shapes.length === 11")
+    assert page.inner_text("#found") == "11 rows, 0 columns"
+
+
+def test_themes(page):
+    background = "getComputedStyle(document.body).backgroundColor"
+    light, ink = page.evaluate(background), drawn(page, "rows", "layout.font.color")
+    page.get_by_role("button", name="Change to dark colours").click()
+    assert page.evaluate(background) != light
+    assert drawn(page, "rows", "layout.font.color") != ink
+    page.get_by_role("button", name="Change to light colours").click()
+    assert page.evaluate(background) == light
+
+
+def test_hostile_names_are_text(opened, model):
+    rows = (HOSTILE * 4)[:40]
+    columns = (HOSTILE * 3)[:25]
+    page = opened(
+        model,
+        theme="dark",
+        row_names=rows,
+        column_names=columns,
+        title=HOSTILE[1],
+        notes=HOSTILE,
+        annotations={
+            "rows": {HOSTILE[0]: rows},
+            "columns": {HOSTILE[6]: columns, "n": range(25)},
+        },
+    )
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.title() == HOSTILE[1]
+    assert page.inner_text("h1") == HOSTILE[1]
+    for note in HOSTILE:
+        assert note in page.locator("#notes").evaluate("(notes) => notes.textContent")
+    members = page.locator("#rows-clusters").evaluate("(table) => table.textContent")
+    assert all(name in members for name in HOSTILE)
+    assert HOSTILE[0] in page.locator("#rows-colour").evaluate("(list) => list.textContent")
+    # With few columns their names are beside the matrix, shortened, and Plotly reads no HTML.
+    ticks = page.locator("#matrix .xaxislayer-above text, #matrix .xtick text").all_text_contents()
+    assert "<script>window.…" in ticks
+    assert "<!-- not a comm…" in ticks
+    assert page.locator("#matrix a, #matrix b, #rows a, img").count() == 0
+    page.fill("#find", "<script>window")
+    # Hover over every column.
+    box = page.locator("#matrix .nsewdrag").first.bounding_box()
+    for j in range(24):
+        page.mouse.move(box["x"] + (j + 0.5) / 25 * box["width"], box["y"] + 3)
+        named = f"column: {columns[model.column_order_[j]]}\n"
+        page.wait_for_function(
+            "(name) => document.getElementById('tip').textContent.includes(name)", arg=named
+        )
+    page.locator("#rows-clusters button").first.click()
+    table = saved(page, "Row embedding")
+    assert [row[0] for row in table[1:]] == rows
+    assert saved(page, "Filled-in matrix")[0][1:] == columns
+    assert page.evaluate("typeof window.hacked") == "undefined"
+
+
+def test_saved_files_are_those_of_the_model(page, model):
+    header, *rows = saved(page, "Row embedding")
+    assert header == ["name", "coordinate_1", "coordinate_2", "coordinate_3"]
+    assert rows[7] == ["gene 7", "", "", ""]
+    values = np.array([[float(x or "nan") for x in row[1:]] for row in rows])
+    np.testing.assert_array_equal(values, model.row_embedding_)
+
+    header, *rows = saved(page, "Filled-in matrix")
+    values = np.array([[float(x or "nan") for x in row[1:]] for row in rows])
+    np.testing.assert_allclose(values, model.filled_, rtol=1e-6, atol=1e-6)
+
+    scale = shown_scale(page, model)
+    header, *rows = saved(page, "Clusters at this scale")
+    assert header == ["mode", "name", "cluster", "l", "k"]
+    for mode in ("row", "column"):
+        labels = getattr(model, f"{mode}_labels_at")(scale.l, scale.k).tolist()
+        found = [row[2] for row in rows if row[0] == mode]
+        assert len({*zip(labels, found, strict=True)}) == len({*labels}) == len({*found})
+    assert {tuple(row[3:]) for row in rows} == {(str(scale.l), str(scale.k))}
+
+    header, *rows = saved(page, "Scales")
+    assert [int(row[header.index("l")]) for row in rows] == [scale.l for scale in model.scales_]
+
+
+def test_everything_is_within_reach_of_the_keyboard(page):
+    page.locator("h1").click()
+    reached = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        name = page.evaluate("document.activeElement.id || document.activeElement.textContent")
+        reached.append(name)
+        if name == "row-scale":
+            width = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
+            assert width == "3px"
+            before = page.inner_text("#row-scale-text")
+            page.keyboard.press("ArrowRight")
+            assert page.inner_text("#row-scale-text") != before
+            spoken = page.get_attribute("#row-scale", "aria-valuetext")
+            assert spoken == page.inner_text("#row-scale-text")
+    wanted = ["theme", "row-scale", "column-scale", "map-of", "find", "view", "rows-colour"]
+    places = [reached.index(name) for name in [*wanted, "Select", "Row embedding"]]
+    assert places == sorted(places)
+
+
+def test_without_scales_the_page_says_why(opened, model_without_scales):
+    page = opened(model_without_scales)
+    assert page.locator("#row-scale").is_hidden()
+    assert "keep_scales=True" in page.inner_text("#no-scales")
+    expected = organised(model_without_scales, model_without_scales.filled_)
+    np.testing.assert_allclose(picture(page), expected, atol=1e-3)
+    assert page.get_by_role("button", name="Clusters at this scale").is_disabled()
+
+
+def test_large_matrices_are_drawn_in_cells(opened, model, monkeypatch):
+    monkeypatch.setattr(_matrix, "MOST_CELLS", 14)
+    page = opened(model, row_names=range(40), column_names=range(25))
+    assert picture(page).shape == (14, 13)
+    assert "up to 3 × 2 neighbours" in page.inner_text("#matrix-text")
+    assert page.get_by_role("button", name="Filled-in matrix").is_disabled()
+    box = page.locator("#matrix .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.wait_for_function("() => document.getElementById('rows').layout.shapes.length === 3")
+    first, last = model.row_order_[[0, 2]]
+    assert f"row: {first} … {last} (3 rows)" in page.inner_text("#tip")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("X", "parameters"),
+    [
+        (np.ones((6, 5)), {"n_components": 1}),
+        (np.array([[1.0, 2.0, np.nan], [np.nan, 2.0, 3.0]]), {"n_components": 1}),
+        (np.arange(30.0).reshape(6, 5), {"embedding": Isomap(n_neighbors=3, metric="precomputed")}),
+    ],
+)
+def test_small_and_odd_fits_are_drawn(opened, X, parameters):
+    page = opened(CoManifold(keep_scales=True, **parameters).fit(X))
+    assert picture(page).shape == X.shape
+    assert page.locator("#rows .points path").count() == len(X)
+
+
+def test_other_coordinates_can_be_chosen(page, model):
+    page.select_option("#rows-x", index=2)
+    x = drawn(page, "rows", "data[0].x.slice(0, 39)")
+    np.testing.assert_allclose(x, model.row_embedding_[model.row_order_[:39], 2])
+    assert "coordinate 3" in drawn(page, "rows", "layout.xaxis.title.text")

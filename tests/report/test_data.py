@@ -1,0 +1,202 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.manifold import Isomap
+
+from comanifold import CoManifold
+from comanifold.report import _matrix
+from comanifold.report._data import page_data
+from comanifold.report._packed import unpack
+
+
+def estimate_on_page(data, scale):
+    """The estimate of a scale as the page puts it together, in the organised order of cells."""
+    estimates, n_rows, n_columns = data["estimates"], *data["matrix"]["size"]
+    first = sum(rows * columns for rows, columns in estimates["shapes"][:scale])
+    rows, columns = estimates["shapes"][scale]
+    low, high = estimates["limits"][scale]
+    codes = unpack(estimates["values"])[first : first + rows * columns].reshape(rows, columns)
+    values = np.where(codes == 65535, np.nan, low + (high - low) * codes / 65534)
+    in_rows = unpack(estimates["row_groups"]).reshape(-1, n_rows)[scale]
+    in_columns = unpack(estimates["column_groups"]).reshape(-1, n_columns)[scale]
+    return data["matrix"]["mean"] + data["matrix"]["unit"] * values[np.ix_(in_rows, in_columns)]
+
+
+def organised(model, values):
+    return values[np.ix_(model.row_order_, model.column_order_)]
+
+
+def cell_means(values, row_step, column_step):
+    """Means of blocks, without what is missing, one after the other."""
+
+    def mean(block):
+        return np.nan if np.isnan(block).all() else np.nanmean(block)
+
+    n_rows, n_columns = values.shape
+    return np.array(
+        [
+            [
+                mean(values[i : i + row_step, j : j + column_step])
+                for j in range(0, n_columns, column_step)
+            ]
+            for i in range(0, n_rows, row_step)
+        ]
+    )
+
+
+def test_matrix_and_embeddings_are_those_of_the_model(model):
+    data = page_data(model)
+    json.dumps(data, allow_nan=False)
+    matrix = data["matrix"]
+    filled = unpack(matrix["filled"]).reshape(matrix["size"]).astype(float)
+    expected = organised(model, model.filled_)
+    np.testing.assert_allclose(matrix["mean"] + matrix["unit"] * filled, expected, atol=1e-6)
+    share = unpack(matrix["share_observed"]).reshape(matrix["size"])
+    np.testing.assert_array_equal(share, 255 * ~np.isnan(organised(model, model._X)))
+    assert "observed" not in matrix
+    for mode in ("row", "column"):
+        stored = data[f"{mode}s"]
+        embedding = unpack(stored["embedding"]).reshape(-1, stored["n_components"])
+        order = stored["order"]
+        np.testing.assert_array_equal(embedding, getattr(model, f"{mode}_embedding_")[order])
+        assert stored["names"] == [f"{mode} {i + 1}" for i in order]
+        assert len(stored["eigenvalues"]) == 3
+
+
+def test_every_scale_is_the_one_of_the_model(model):
+    data = page_data(model)
+    labels = {
+        "row": unpack(data["estimates"]["row_labels"]).reshape(len(model.scales_), -1),
+        "column": unpack(data["estimates"]["column_labels"]).reshape(len(model.scales_), -1),
+    }
+    spread = np.nanstd(model._X)
+    for i, scale in enumerate(model.scales_):
+        expected = organised(model, model.estimate_at(scale.l, scale.k))
+        np.testing.assert_allclose(estimate_on_page(data, i), expected, atol=1e-4 * spread)
+        for mode, order in (("row", model.row_order_), ("column", model.column_order_)):
+            own = getattr(model, f"{mode}_labels_at")(scale.l, scale.k)[order]
+            found = labels[mode][i]
+            assert len({*zip(own, found, strict=True)}) == len({*own}) == len({*found})
+            assert [*dict.fromkeys(found[found >= 0])] == list(range(found.max() + 1))
+            np.testing.assert_array_equal(found < 0, own < 0)
+    assert not data["estimates"]["is_averaged"]
+
+
+def test_large_matrices_are_averaged_over_neighbours(model, monkeypatch):
+    monkeypatch.setattr(_matrix, "MOST_CELLS", 14)
+    data = page_data(model)
+    matrix = data["matrix"]
+    assert matrix["size"] == [14, 13]
+    assert (data["rows"]["cell_size"], data["columns"]["cell_size"]) == (3, 2)
+
+    def in_units(values):
+        return matrix["mean"] + matrix["unit"] * unpack(values).reshape(14, 13).astype(float)
+
+    for name, values in {"filled": model.filled_, "observed": model._X}.items():
+        expected = cell_means(organised(model, values), 3, 2)
+        np.testing.assert_allclose(in_units(matrix[name]), expected, atol=1e-6)
+    there = ~np.isnan(organised(model, model._X))
+    share = unpack(matrix["share_observed"]).reshape(14, 13) / 255
+    np.testing.assert_allclose(share, cell_means(there.astype(float), 3, 2), atol=1 / 255)
+    for i, scale in enumerate(model.scales_):
+        estimate = organised(model, model.estimate_at(scale.l, scale.k))
+        expected = cell_means(estimate, 3, 2)
+        np.testing.assert_allclose(estimate_on_page(data, i), expected, atol=1e-3)
+
+
+def test_estimates_with_very_many_values_are_averaged(model, monkeypatch):
+    monkeypatch.setattr(_matrix, "_MOST_VALUES", 300)
+    data = page_data(model)
+    assert data["estimates"]["is_averaged"]
+    assert sum(rows * columns for rows, columns in data["estimates"]["shapes"]) <= 300
+    steps = [
+        -(-size // n) for size, n in zip((40, 25), data["estimates"]["shapes"][0], strict=True)
+    ]
+    assert min(steps) > 1
+    finest = organised(model, model.estimate_at(model.scales_[0].l, model.scales_[0].k))
+    blocks = np.kron(cell_means(finest, *steps), np.ones(steps))[:40, :25]
+    np.testing.assert_allclose(estimate_on_page(data, 0), blocks, atol=1e-3)
+    # Where there are few clusters, nothing is lost.
+    coarsest = len(model.scales_) - 1
+    scale = model.scales_[coarsest]
+    expected = organised(model, model.estimate_at(scale.l, scale.k))
+    np.testing.assert_allclose(estimate_on_page(data, coarsest), expected, atol=1e-3)
+
+
+def test_without_scales_there_are_no_estimates(model_without_scales):
+    data = page_data(model_without_scales)
+    assert data["estimates"] is None
+    assert len(data["scales"]) == len(model_without_scales.scales_)
+
+
+def test_what_the_fit_says_about_itself(model):
+    data = page_data(model, title="T", notes=["a note"])
+    assert (data["title"], data["notes"]) == ("T", ["a note"])
+    assert [text.split(" have")[0] for text in data["warnings"]] == ["1 rows", "1 columns"]
+    assert data["n_missing"] == int(np.isnan(model._X).sum())
+    residuals = [scale.certificate.stationarity for scale in model.scales_]
+    assert data["certificates"]["largest_residual"] == max(residuals)
+    assert data["certificates"]["n_converged"] == len(model.scales_)
+    assert data["parameters"]["n_components"] == "3"
+    assert "checkpoint" not in data["parameters"]
+    first = model.scales_[data["first_scale"]]
+    assert 1 < first.n_row_clusters <= 7
+    assert 1 < first.n_column_clusters <= 7
+
+
+def test_names_of_a_data_frame_are_used(holes):
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        np.nan_to_num(holes),
+        index=[f"gene {i}" for i in range(40)],
+        columns=[f"s{j}" for j in range(25)],
+    )
+    model = CoManifold().fit(frame)
+    data = page_data(model)
+    assert data["rows"]["names"][0] == f"gene {model.row_order_[0]}"
+    assert data["columns"]["names"][0] == f"s{model.column_order_[0]}"
+
+
+def test_annotations_come_in_the_organised_order(model):
+    data = page_data(model, annotations={"rows": {"number": np.arange(40)}})
+    assert data["rows"]["colourings"][0]["values"] == model.row_order_.astype(float).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:.*no observed entry")
+def test_scales_that_stopped_early_are_told(holes):
+    with pytest.warns(ConvergenceWarning, match="stopped before"):
+        model = CoManifold(max_iter=1).fit(holes)
+    told = page_data(model)["warnings"][-1]
+    assert "stopped before they reached the tolerance of 0.001" in told
+
+
+@pytest.mark.parametrize(
+    ("X", "parameters"),
+    [
+        (np.ones((6, 5)), {"n_components": 1}),
+        (np.array([[1.0, 2.0, np.nan], [np.nan, 2.0, 3.0]]), {"n_components": 1}),
+        (np.arange(30.0).reshape(6, 5), {"embedding": Isomap(n_neighbors=3, metric="precomputed")}),
+        (np.arange(30.0).reshape(6, 5), {"distances": "sparse"}),
+        (1e12 + np.arange(30.0).reshape(6, 5), {}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_small_and_odd_fits(X, parameters):
+    model = CoManifold(keep_scales=True, **parameters).fit(X)
+    data = page_data(model)
+    json.dumps(data, allow_nan=False)
+    for i, scale in enumerate(model.scales_):
+        expected = organised(model, model.estimate_at(scale.l, scale.k))
+        np.testing.assert_allclose(estimate_on_page(data, i), expected, rtol=1e-6, atol=1e-3)
+
+
+def test_wrong_arguments_are_refused(model):
+    with pytest.raises(NotFittedError):
+        page_data(CoManifold())
+    with pytest.raises(ValueError, match="column_names must have one value for each column, 25"):
+        page_data(model, column_names=["a"])
+    with pytest.raises(ValueError, match="notes must be a list of texts"):
+        page_data(model, notes="one text")
