@@ -26,6 +26,8 @@ from .solvers import mean_and_scale
 
 Array = NDArray[np.float64]
 
+_PAPER = {"alpha": -0.5, "bandwidth": "median", "first_graphs": "masked", "traversal": "paper"}
+
 
 class CoManifold(
     CallbackSupportMixin,
@@ -221,14 +223,7 @@ class CoManifold(
     @classmethod
     def as_in_the_paper(cls, n_components: int = 2, **parameters: Any) -> "CoManifold":
         """The settings of the paper; `parameters` are set on top of them."""
-        paper = {
-            "alpha": -0.5,
-            "n_passes": 1,
-            "bandwidth": "median",
-            "first_graphs": "masked",
-            "traversal": "paper",
-        }
-        return cls(n_components, **{**paper, **parameters})
+        return cls(n_components, **{**_PAPER, **parameters})
 
     @with_callbacks
     @single_threaded_blas()
