@@ -266,7 +266,9 @@ def draw_filling(tables: Tables) -> Figures:
                 ms=4,
                 label=label,
             )
-        ax.set(title=data_set, xlabel="missing entries (%)", yscale="log")
+        errors = part.groupby(["method", "fraction"])["error"].mean()
+        widely = errors.max() > 10 * errors.min()
+        ax.set(title=data_set, xlabel="missing entries (%)", yscale="log" if widely else "linear")
         ax.grid(axis="y", which="both", lw=0.3)
     axes[0].set_ylabel("root mean square error\n(standard deviations)")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
