@@ -57,6 +57,13 @@ def test_hidden_entries_leave_enough_behind(seed, share):
         assert ((~np.isnan(rest)).sum(axis=axis)[touched] >= 3).all()
 
 
+def test_holes_made_with_a_usual_seed_leave_entries_to_hide():
+    # The holes were just what the generator of the same seed would have hidden.
+    holes = np.random.default_rng(0).random((50, 40)) < 0.5
+    _, places = hide_some(np.where(holes, np.nan, 1.0))
+    assert 0.05 < places[~holes].mean() < 0.15
+
+
 def test_errors_are_what_they_say():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 20))

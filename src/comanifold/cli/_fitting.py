@@ -13,9 +13,12 @@ from ._talk import Talk
 if TYPE_CHECKING:
     from .. import CoManifold
 
-# Seconds of a fit of m x n entries with learned weights: a + b mn + c (mn)^2, as measured from
-# 50 x 40 to 1,000 x 1,000 on two busy cores; other machines and data differ by a few times.
-_LAW = 0.2, 1.2e-5, 1.2e-10
+# Seconds of a fit of m x n entries with learned weights: what solving takes, and what a product
+# of the matrix with itself does for the dense distances of a mode. Measured from 250 x 125 to
+# 4,000 x 500 (`benchmarks/growth.py`); other machines and data differ by a few times.
+_LEAST = 0.3
+_SOLVING, _GROWTH = 7e-6, 1.1
+_PRODUCTS = 5e-9
 # To load what is compiled.
 _SECONDS_TO_START = 2.0
 
@@ -37,8 +40,12 @@ class Fitted:
 
 def expected_seconds(model: "CoManifold", shape: tuple[int, int]) -> float:
     """About how long a fit will take once everything is compiled."""
+    from .._settings import choose_candidates
+
     entries = shape[0] * shape[1]
-    seconds = _LAW[0] + _LAW[1] * entries + _LAW[2] * entries**2
+    n_candidates = choose_candidates(model, shape)
+    dense = sum(size for size, few in zip(shape, n_candidates, strict=True) if few is None)
+    seconds = _LEAST + _SOLVING * entries**_GROWTH + _PRODUCTS * entries * dense
     surfaces = model.n_passes * (1.0 if model.alpha == "auto" else 0.5)
     return _SECONDS_TO_START + seconds * surfaces * _SLOWER_PENALTIES.get(str(model.penalty), 1.0)
 
