@@ -42,7 +42,7 @@ _SETTINGS: dict[str, Any] = {
     "--out",
     "-o",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("results") / "comanifold_demo",
+    default=Path("results") / "demo",
     show_default=True,
     metavar="DIR",
     section="Options",
