@@ -39,14 +39,6 @@ def test_solving_loads_no_plotting():
     assert done.stdout.strip() == "False"
 
 
-def test_the_python_of_the_readme_runs():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = text.split("```python\n")[1:]
-    assert blocks
-    for block in blocks:
-        exec(compile(block.split("```")[0], "README.md", "exec"), {})
-
-
 def test_the_demo_runs_and_leaves_its_files(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(ROOT / "examples" / "co_manifold.py"), run_name="__main__")
