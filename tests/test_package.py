@@ -49,3 +49,8 @@ def test_the_demo_runs_and_leaves_its_files(tmp_path, monkeypatch, capsys):
     filled = np.loadtxt(Path("results") / "demo" / "filled.csv", delimiter=",")
     assert filled.shape == (200, 150)
     assert np.isfinite(filled).all()
+
+
+def test_the_citation_names_this_version():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {comanifold.__version__}\n" in text
