@@ -1,0 +1,101 @@
+"""The pages of the reference, one for each public module: what is in its `__all__`, and all of it.
+
+Modules that need a package which is not installed are left out, and a note says so.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util import logging
+
+# Module, and what the page is called.
+MODULES = {
+    "comanifold": "Estimators and functions",
+    "comanifold.penalties": "Penalties",
+    "comanifold.datasets": "Data sets",
+    "comanifold.baselines": "Baselines",
+    "comanifold.plotting": "Plotting",
+    "comanifold.report": "The report page",
+    "comanifold.tables": "Tables in files",
+    "comanifold.anndata": "AnnData",
+}
+FOLDER = "reference"
+
+
+def setup(app: Sphinx) -> dict:
+    # Before Sphinx looks for pages, so that autosummary knows them.
+    app.connect("config-inited", write_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write_pages(app: Sphinx, _config: Config) -> None:
+    folder = Path(app.srcdir) / FOLDER
+    folder.mkdir(exist_ok=True)
+    found = {}
+    for name in MODULES:
+        try:
+            found[name] = import_module(name)
+        except ImportError as error:
+            logging.getLogger(__name__).info("reference: %s is left out: %s", name, error)
+    for name, module in found.items():
+        _write(folder / f"{name}.md", _page(name, module))
+    wanted = (
+        {f"{name}.md" for name in found}
+        | {"index.md"}
+        | {
+            f"{name}.{member}.rst"
+            for name, module in found.items()
+            for member in _described(module)
+        }
+    )
+    # Names that are public no longer have pages from an earlier build.
+    for page in [*folder.glob("*.md"), *folder.glob("generated/*.rst")]:
+        if page.name not in wanted:
+            page.unlink()
+    pages = "\n".join(found)
+    _write(
+        folder / "index.md",
+        "# Reference\n\nEvery public name, by module. Whatever is not listed here may change "
+        "without notice.\n\n"
+        f"```{{toctree}}\n:maxdepth: 2\n\n{pages}\n```\n",
+    )
+
+
+def _members(module: ModuleType) -> list[str]:
+    names = getattr(module, "__all__", ["co_manifold"])
+    return [name for name in names if not isinstance(getattr(module, name), ModuleType)]
+
+
+def _described(module: ModuleType) -> list[str]:
+    """What has a page of its own: classes and functions."""
+    return [name for name in _members(module) if callable(getattr(module, name))]
+
+
+def _page(name: str, module: ModuleType) -> str:
+    prefix = name.removeprefix("comanifold").lstrip(".")
+    described = _described(module)
+    constants = [member for member in _members(module) if member not in described]
+    listed = "\n".join(f"   {name}.{member}" for member in described)
+    title = MODULES[name] + (f": `{name}`" if prefix else "")
+    return (
+        f"# {title}\n\n{(module.__doc__ or '').strip()}\n\n```{{eval-rst}}\n"
+        f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listed}\n```\n"
+        + "".join(f"\n`{member}`\n: {_shown(getattr(module, member))}\n" for member in constants)
+    )
+
+
+def _shown(value: Any) -> str:
+    """What a constant holds; of many things, what kind of thing it is."""
+    if isinstance(value, tuple | list | set | frozenset):
+        return ", ".join(f"`{part}`" for part in value if part)
+    return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else repr(value)
+
+
+def _write(path: Path, text: str) -> None:
+    """Only where it differs: Sphinx reads again what is newer than its last build."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
