@@ -1,13 +1,14 @@
 # make demo    sets up and runs the main job on built-in data
 # make test    sets up and runs the tests
 # make lint    sets up and runs the linters
+# make docs    sets up and builds the documentation into docs/_build/html
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/comanifold demo
@@ -19,8 +20,13 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going docs docs/_build/html
+	@echo "Open docs/_build/html/index.html in a browser."
+
 clean:
 	rm -rf $(VENV) results .pytest_cache .ruff_cache .hypothesis
+	rm -rf docs/_build docs/_generated docs/auto_examples docs/reference docs/sg_execution_times.rst
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -36,4 +42,9 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "Installing what the tests need into $(VENV) (once)"
 	$(PIP_INSTALL) -e '.[dev]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@echo "Installing what the documentation needs into $(VENV) (once)"
+	$(PIP_INSTALL) -e '.[docs]'
 	@touch $@

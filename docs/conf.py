@@ -1,0 +1,65 @@
+"""How the documentation is built. Nothing is fetched: `make docs` works without a network."""
+
+import os
+import sys
+from pathlib import Path
+
+import comanifold
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+os.environ["MPLBACKEND"] = "Agg"
+
+project = "comanifold"
+author = project_copyright = "The comanifold developers"
+release = version = comanifold.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    # Our own, in _extensions.
+    "mathml",
+    "public_names",
+    "run_pages",
+]
+
+exclude_patterns = ["_build", "_extensions", "_generated", "_static", "_templates"]
+templates_path = ["_templates"]
+nitpicky = False
+highlight_language = "python"
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+# Numbered equations of the paper are named in the text, not by us.
+myst_dmath_double_inline = True
+
+autosummary_generate = True
+numpydoc_show_class_members = False
+autodoc_typehints = "none"
+autodoc_default_options = {"inherited-members": False}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"(__init__|co_manifold)\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+    "show_signature": False,
+    # Times depend on the machine: only what takes long is worth a word.
+    "min_reported_time": 10,
+}
+
+html_theme = "furo"
+html_title = "comanifold"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#31688e", "color-brand-content": "#31688e"},
+    "dark_css_variables": {"color-brand-primary": "#7ab8d9", "color-brand-content": "#7ab8d9"},
+}
