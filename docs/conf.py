@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 10,
 }
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "comanifold"
 html_static_path = ["_static"]

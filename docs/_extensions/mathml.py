@@ -1,8 +1,14 @@
 """Formulas as MathML, which browsers show by themselves: no script, nothing from a network."""
 
+import html
+
 from docutils import nodes
-from docutils.utils.math import latex2mathml
+from docutils.utils.math import MathError, latex2mathml
 from sphinx.application import Sphinx
+from sphinx.util import logging
+
+# What the converter does not know, in words that it does.
+_OTHER_WORDS = {r"\dots": r"\ldots"}
 
 
 def _inline(translator, node: nodes.math) -> None:
@@ -16,14 +22,16 @@ def _block(translator, node: nodes.math_block) -> None:
 
 
 def _mathml(node: nodes.Element, *, as_block: bool) -> str:
-    return latex2mathml.tex2mathml(node.astext(), as_block=as_block)
+    text = node.astext()
+    for word, other in _OTHER_WORDS.items():
+        text = text.replace(word, other)
+    try:
+        return latex2mathml.tex2mathml(text, as_block=as_block)
+    except MathError as error:
+        logging.getLogger(__name__).warning("formula %r: %s", text, error, location=node)
+        return f"<code>{html.escape(text)}</code>"
 
 
 def setup(app: Sphinx) -> dict:
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
-    app.connect("builder-inited", _choose)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-def _choose(app: Sphinx) -> None:
-    app.config.html_math_renderer = "mathml"
