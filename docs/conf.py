@@ -29,6 +29,8 @@ exclude_patterns = ["_build", "_extensions", "_generated", "_static", "_template
 templates_path = ["_templates"]
 nitpicky = False
 highlight_language = "python"
+# `name` in a docstring is a name: code, and a link where there is something to link to.
+default_role = "py:obj"
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -45,7 +47,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"(__init__|co_manifold)\.py",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.Order",
     "download_all_examples": False,
     "abort_on_example_error": True,
     "show_signature": False,

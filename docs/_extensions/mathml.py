@@ -1,14 +1,15 @@
 """Formulas as MathML, which browsers show by themselves: no script, nothing from a network."""
 
 import html
+import re
 
 from docutils import nodes
 from docutils.utils.math import MathError, latex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-# What the converter does not know, in words that it does.
-_OTHER_WORDS = {r"\dots": r"\ldots"}
+# What the converter does not know, in words that it does: \dots, and \frac12 for \frac{1}{2}.
+_OTHER_WORDS = ((r"\\dots\b", r"\\ldots"), (r"\\([td]?frac)(\d)(\d)", r"\\\1{\2}{\3}"))
 
 
 def _inline(translator, node: nodes.math) -> None:
@@ -23,8 +24,8 @@ def _block(translator, node: nodes.math_block) -> None:
 
 def _mathml(node: nodes.Element, *, as_block: bool) -> str:
     text = node.astext()
-    for word, other in _OTHER_WORDS.items():
-        text = text.replace(word, other)
+    for known, other in _OTHER_WORDS:
+        text = re.sub(known, other, text)
     try:
         return latex2mathml.tex2mathml(text, as_block=as_block)
     except MathError as error:

@@ -1,0 +1,27 @@
+"""The order of the examples: kinds of data first, then what one can do, then how it works."""
+
+from sphinx_gallery.sorting import ExampleKey
+
+ORDER = (
+    "linkage",
+    "genes",
+    "ratings",
+    "neurons",
+    "users_items",
+    "sensors",
+    "value_missing",
+    "new_points",
+    "trees",
+    "sparse_distances",
+    "choose_alpha",
+    "penalties",
+    "one_sided",
+)
+
+
+class Order(ExampleKey):
+    """The place of an example; those that are not named come last, by name."""
+
+    def __call__(self, item: str) -> tuple[int, str]:
+        name = item.removeprefix("plot_").removesuffix(".py")
+        return (ORDER.index(name) if name in ORDER else len(ORDER), name)
