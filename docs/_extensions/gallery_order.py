@@ -1,7 +1,5 @@
 """The order of the examples: kinds of data first, then what one can do, then how it works."""
 
-from sphinx_gallery.sorting import ExampleKey
-
 ORDER = (
     "linkage",
     "genes",
@@ -19,8 +17,11 @@ ORDER = (
 )
 
 
-class Order(ExampleKey):
+class Order:
     """The place of an example; those that are not named come last, by name."""
+
+    def __init__(self, folder: str):
+        self.folder = folder
 
     def __call__(self, item: str) -> tuple[int, str]:
         name = item.removeprefix("plot_").removesuffix(".py")
