@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.util import logging
 
 # Module, and what the page is called.
@@ -25,11 +26,12 @@ FOLDER = "reference"
 
 
 def setup(app: Sphinx) -> dict:
-    app.connect("builder-inited", write_pages, priority=100)  # before autosummary looks at them
+    # Before Sphinx looks for pages, so that autosummary knows them.
+    app.connect("config-inited", write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def write_pages(app: Sphinx) -> None:
+def write_pages(app: Sphinx, _config: Config) -> None:
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(exist_ok=True)
     found = {}
