@@ -68,6 +68,16 @@ def test_an_error_names_the_line_of_the_page(tmp_path):
     assert failure.traceback[-1].lineno + 1 == 5
 
 
+def test_output_that_a_page_shows_is_what_is_printed(tmp_path):
+    page = tmp_path / "page.md"
+    text = "```console\n$ comanifold --version\ncomanifold, version 9\n```\n"
+    page.write_text(text.replace("comanifold, version 9", "comanifold, ver..."), encoding="utf-8")
+    assert page_code.run_page(page, tmp_path) == 1
+    page.write_text(text.replace("comanifold, version", "comanifold, edition"), encoding="utf-8")
+    with pytest.raises(RuntimeError, match="shows 'comanifold, edition 9'"):
+        page_code.run_page(page, tmp_path)
+
+
 @pytest.mark.parametrize("words", COMMANDS)
 def test_commands_and_their_options_exist(words):
     _, name, *rest = words
@@ -96,7 +106,6 @@ def test_an_example_is_short(example):
     assert len(example.read_text(encoding="utf-8").splitlines()) < 60
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.usefixtures("quiet_figures")
 def test_an_example_draws_one_picture(example, tmp_path, monkeypatch):

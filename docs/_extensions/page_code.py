@@ -25,10 +25,19 @@ class Block:
 
     @property
     def commands(self) -> list[list[str]]:
-        """The words of each command of ours; other lines are output, or other programs."""
-        lines = self.code.replace("\\\n", " ").splitlines()
-        words = [shlex.split(line[2:], comments=True) for line in lines if line.startswith("$ ")]
-        return [command for command in words if command and command[0] == "comanifold"]
+        """The words of each command of ours."""
+        return [words for words, _ in self.shown]
+
+    @property
+    def shown(self) -> list[tuple[list[str], list[str]]]:
+        """The words of each command of ours, and the lines of its output that are shown."""
+        found: list[tuple[list[str], list[str]]] = []
+        for line in self.code.replace("\\\n", " ").splitlines():
+            if line.startswith("$ "):
+                found.append((shlex.split(line[2:], comments=True), []))
+            elif found:
+                found[-1][1].append(line)
+        return [(words, output) for words, output in found if words[:1] == ["comanifold"]]
 
 
 def blocks_of(text: str) -> Iterator[Block]:
@@ -49,15 +58,27 @@ def run_page(path: Path, folder: Path, *, commands: bool = True) -> int:
                 exec(compile(code, str(path), "exec"), names)
                 n_run += 1
             elif commands:
-                for command in block.commands:
-                    _run(command, f"{path.name}, line {block.line}")
+                for command, shown in block.shown:
+                    _run(command, shown, f"{path.name}, line {block.line}")
                     n_run += 1
     return n_run
 
 
-def _run(command: list[str], place: str) -> None:
+def _run(command: list[str], shown: list[str], place: str) -> None:
+    """Run a command; what it prints must have the lines that the page shows, but for numbers."""
     done = subprocess.run(
         [sys.executable, "-m", *command], capture_output=True, text=True, timeout=_SECONDS
     )
     if done.returncode:
         raise RuntimeError(f"{place}: {shlex.join(command)} failed:\n{done.stdout}{done.stderr}")
+    printed = [_without_numbers(line) for line in done.stdout.splitlines()]
+    for line in shown:
+        # Three dots stand for the rest of a line.
+        start = _without_numbers(line.removesuffix("..."))
+        if not any(other.startswith(start) for other in printed):
+            raise RuntimeError(f"{place}: the page shows {line!r}, but there was\n{done.stdout}")
+
+
+def _without_numbers(line: str) -> str:
+    """The line with a sign for every number, and for the unit of a time."""
+    return re.sub(r"\d[\d.,]*( s| min| h)?\b", "#", line)

@@ -31,6 +31,13 @@ class Graph:
 
     Attributes
     ----------
+    n_nodes, n_edges, n_components : int
+        Numbers of nodes, of edges, and of connected components.
+    edges, weights : ndarray
+        As given, read only.
+    is_connected : bool
+    component_labels : ndarray of int of shape (n_nodes,)
+        The connected component of each node.
     n_added_links : int
         How many edges `nearest_neighbors` had to add to make the graph connected.
 
