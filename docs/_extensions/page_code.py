@@ -80,5 +80,5 @@ def _run(command: list[str], shown: list[str], place: str) -> None:
 
 
 def _without_numbers(line: str) -> str:
-    """The line with a sign for every number, and for the unit of a time."""
-    return re.sub(r"\d[\d.,]*( s| min| h)?\b", "#", line)
+    """The line with a sign for every number, and every time."""
+    return re.sub(r"\ba second\b|\d[\d.,]*( s| min| hours)?\b", "#", line)
