@@ -6,6 +6,7 @@ Modules that need a package which is not installed are left out, and a note says
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -42,9 +43,19 @@ def write_pages(app: Sphinx, _config: Config) -> None:
             logging.getLogger(__name__).info("reference: %s is left out: %s", name, error)
     for name, module in found.items():
         _write(folder / f"{name}.md", _page(name, module))
-    for stale in set(folder.glob("*.md")) - {folder / f"{name}.md" for name in found}:
-        if stale.name != "index.md":
-            stale.unlink()
+    wanted = (
+        {f"{name}.md" for name in found}
+        | {"index.md"}
+        | {
+            f"{name}.{member}.rst"
+            for name, module in found.items()
+            for member in _described(module)
+        }
+    )
+    # Names that are public no longer have pages from an earlier build.
+    for page in [*folder.glob("*.md"), *folder.glob("generated/*.rst")]:
+        if page.name not in wanted:
+            page.unlink()
     pages = "\n".join(found)
     _write(
         folder / "index.md",
@@ -54,19 +65,34 @@ def write_pages(app: Sphinx, _config: Config) -> None:
     )
 
 
+def _members(module: ModuleType) -> list[str]:
+    names = getattr(module, "__all__", ["co_manifold"])
+    return [name for name in names if not isinstance(getattr(module, name), ModuleType)]
+
+
+def _described(module: ModuleType) -> list[str]:
+    """What has a page of its own: classes and functions."""
+    return [name for name in _members(module) if callable(getattr(module, name))]
+
+
 def _page(name: str, module: ModuleType) -> str:
     prefix = name.removeprefix("comanifold").lstrip(".")
-    members = [
-        member
-        for member in getattr(module, "__all__", ["co_manifold"])
-        if not isinstance(getattr(module, member), ModuleType)
-    ]
-    listed = "\n".join(f"   {name}.{member}" for member in members)
+    described = _described(module)
+    constants = [member for member in _members(module) if member not in described]
+    listed = "\n".join(f"   {name}.{member}" for member in described)
     title = MODULES[name] + (f": `{name}`" if prefix else "")
     return (
         f"# {title}\n\n{(module.__doc__ or '').strip()}\n\n```{{eval-rst}}\n"
         f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listed}\n```\n"
+        + "".join(f"\n`{member}`\n: {_shown(getattr(module, member))}\n" for member in constants)
     )
+
+
+def _shown(value: Any) -> str:
+    """What a constant holds; of many things, what kind of thing it is."""
+    if isinstance(value, tuple | list | set | frozenset):
+        return ", ".join(f"`{part}`" for part in value if part)
+    return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else repr(value)
 
 
 def _write(path: Path, text: str) -> None:
