@@ -46,7 +46,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"(__init__|co_manifold)\.py",
+    "ignore_pattern": r"__init__\.py",
     "within_subsection_order": "gallery_order.Order",
     "download_all_examples": False,
     "abort_on_example_error": True,
