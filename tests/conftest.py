@@ -1,4 +1,5 @@
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,11 @@ settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "local")
 )
+
+
+# A shell that starts a run in the background has it ignore Ctrl-C, and so all it starts; some tests
+# press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
