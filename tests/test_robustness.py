@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from comanifold import CoCluster, CoManifold, DiffusionMap, Graph, co_cluster
+from comanifold import CoCluster, CoManifold, DiffusionMap, Graph, co_cluster, masked_distances
 from comanifold.penalties import MCP, Snowflake
 
 PENALTIES = st.sampled_from(["snowflake", "linear", "log", "mcp", Snowflake(0.1), MCP(0.01)])
@@ -268,9 +268,12 @@ class TestDiffusionMap:
         placed = result_or_reason(lambda: model.transform(new))
         if placed is None:
             return
-        # A point that shares nothing observed with any other belongs nowhere.
+        # A point that shares nothing observed with any other, or is too far, belongs nowhere.
         seen = (~np.isnan(new)[:, None] & ~np.isnan(X)).any(axis=(1, 2))
-        np.testing.assert_array_equal(np.isfinite(placed).all(axis=1), seen)
+        assert not np.isfinite(placed[~seen]).any()
+        with np.errstate(over="ignore"):
+            steps = masked_distances(new, X).min(axis=1) / np.min(model.bandwidth_)
+        assert np.isfinite(placed[seen & (steps < 1e100)]).all()
 
     @given(points=matrices(2, 12), parameters=some_of(DIFFUSION_MAP), data=st.data())
     def test_distances_of_any_kind(self, points, parameters, data):
