@@ -197,3 +197,31 @@ def test_columns_with_other_row_labels_are_refused():
     model = CoManifold().fit(frame)
     with pytest.raises(ValueError, match="labels of the rows"):
         model.transform_columns(frame.iloc[::-1])
+
+
+def test_a_constant_matrix_needs_few_scales():
+    model = CoManifold(alpha=3.0).fit(np.full((3, 3), 0.125))
+    assert len(model.scales_) <= 4
+    assert np.isfinite([scale.weight for scale in model.scales_]).all()
+
+
+@pytest.mark.parametrize("parameters", [{"alpha": 10.0}, {"alpha": -10.0}])
+def test_an_alpha_whose_weights_leave_the_range_of_numbers_is_named(parameters):
+    with pytest.raises(ValueError, match=r"alpha=-?10 gives the scale \(60, 60\) a weight of 2\^"):
+        CoManifold(start_scale=60, **parameters).fit(low_rank(0))
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+def test_a_bandwidth_so_small_that_squares_overflow(wrap):
+    D = np.abs(np.subtract.outer([0.0, 1.0, 3.0], [0.0, 1.0, 3.0]))
+    with pytest.warns(UserWarning, match="3 parts"):
+        model = DiffusionMap(1, metric="precomputed", bandwidth=1e-200).fit(wrap(D))
+    np.testing.assert_array_equal(model.affinity_ @ np.ones(3), 1.0)
+    # Too far from all points to be near any.
+    assert np.isnan(model.transform(wrap(D[:1] + 7.0))).all()
+
+
+def test_verbose_is_checked_before_the_work(monkeypatch):
+    monkeypatch.setattr("comanifold.co_manifold.run_passes", None)
+    with pytest.raises(ValueError, match="verbose must be an integer, got 'x'"):
+        CoManifold(verbose="x").fit(low_rank(0))

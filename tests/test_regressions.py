@@ -286,3 +286,13 @@ def test_slopes_that_overflow_are_refused(make):
         make(1e-310)
     with pytest.raises(ValueError, match="must be a positive number"):
         make(None)
+
+
+@pytest.mark.parametrize("penalty", ["snowflake", "linear", "log"])
+def test_a_cost_whose_slope_overflows_where_nothing_differs(penalty):
+    result = co_cluster(
+        np.full((2, 2), 0.125), path(2), path(2), row_cost=1e-300, column_cost=3.6e296,
+        penalty=penalty,
+    )  # fmt: skip
+    assert result.objective == 0.0
+    assert result.status == "converged"

@@ -1,6 +1,10 @@
 """Arrays in files, read without pickle and only if they are as large as they say."""
 
+import errno
+import lzma
 import math
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +18,16 @@ from numpy.typing import NDArray
 
 # The longest header of an array that is looked at.
 _LONGEST_HEADER = 10_000
+
+# What the readers of archives stumble over: damage, and methods or passwords that nobody meant.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    RuntimeError,
+)
 
 
 class Archive:
@@ -56,15 +70,22 @@ def open_archive(path: Path) -> Iterator[Archive]:
     try:
         with zipfile.ZipFile(path) as file:
             yield Archive(file)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except _DAMAGE as error:
         raise ValueError(f"the file is damaged or no NPZ file ({error})") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # of a place in the file that cannot be
+            raise
+        raise ValueError("the file is damaged: its directory points outside of it") from error
 
 
 def read_header(content: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type that the header of an NPY file declares."""
     version = npy.read_magic(content)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, dtype = read(content, max_header_size=_LONGEST_HEADER)
+    try:
+        shape, _, dtype = read(content, max_header_size=_LONGEST_HEADER)
+    except (tokenize.TokenError, MemoryError, RecursionError) as error:
+        raise ValueError(f"its header is damaged ({error})") from error
     if dtype.hasobject:
         raise ValueError("it holds Python objects, and these are never loaded")
     return shape, dtype

@@ -10,6 +10,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arrays import open_archive
 from ._files import whole_file
 from .solvers import Certificate, Scale
 
@@ -60,12 +61,20 @@ class Checkpoint:
 
     def load(self, name: str) -> tuple[list[Scale], dict[str, Array]]:
         """The scales and arrays that were saved under a name."""
-        with np.load(self._path(name), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-        scales = [
-            Scale(**{**record, "certificate": Certificate(**record["certificate"])})
-            for record in json.loads(arrays.pop("scales").tobytes())
-        ]
+        path = self._path(name)
+        try:
+            with open_archive(path) as archive:
+                if archive.is_compressed:
+                    raise ValueError("it is compressed, as no part is")
+                arrays = {key: archive.read(key) for key in archive.names}
+            scales = [
+                Scale(**{**record, "certificate": Certificate(**record["certificate"])})
+                for record in json.loads(arrays.pop("scales").tobytes())
+            ]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(
+                f"{path} was not written by this fit ({error}): delete it, to solve it again"
+            ) from error
         return scales, arrays
 
     def save(self, name: str, scales: list[Scale], arrays: dict[str, Array]) -> None:
@@ -82,7 +91,7 @@ class Checkpoint:
     def _refuse_others(self, description: Path, run: dict[str, str]) -> None:
         try:
             found = dict(json.loads(description.read_text()))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(
                 f"{description} cannot be read ({error}): delete the directory to start anew"
             ) from error

@@ -24,7 +24,7 @@ def parameters_from_json(saved: Any, known: list[str]) -> dict[str, Any]:
 def _parameter_from_json(value: Any) -> Any:
     if isinstance(value, dict):
         settings = dict(value)
-        kind = PENALTIES.get(settings.pop("penalty", None))
+        kind = PENALTIES.get(str(settings.pop("penalty", None)))
         if kind is None:
             raise ValueError("the penalty is not one of comanifold.penalties")
         try:
@@ -168,7 +168,7 @@ class StateReader:
         column_labels = self._array("block_column_labels", "i", (len(scales), known[1]))
         shapes = [(scale.n_row_clusters, scale.n_column_clusters) for scale in scales]
         ends = np.cumsum([n_rows * n_columns for n_rows, n_columns in shapes])
-        if ends[-1] != values.size:
+        if not scales or ends[-1] != values.size:
             raise ValueError("the blocks of the scales do not fit their number of clusters")
         parts = np.split(values, ends[:-1])
         for labels, sizes in zip(
@@ -206,4 +206,7 @@ def _checked(value: Any, kind: type, name: str) -> Any:
     kinds = (int, float) if kind is float else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
         raise ValueError(f"{name} should be {kind.__name__}, and is {value!r:.40}")
-    return float(value) if kind is float else value
+    try:
+        return float(value) if kind is float else value
+    except OverflowError as error:
+        raise ValueError(f"{name} is too large: {error}") from error

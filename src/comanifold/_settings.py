@@ -15,7 +15,7 @@ from . import __version__
 from ._checkpoint import Checkpoint
 from ._files import sole_use
 from ._pipeline import Settings
-from ._validation import check_choice, check_n_neighbors, check_stopping
+from ._validation import check_choice, check_n_neighbors, check_stopping, for_both
 from .affinities import check_bandwidth, local_neighbor
 from .penalties import get_penalty
 from .solvers import SOLVERS, TRAVERSALS
@@ -43,6 +43,10 @@ def check_settings(model: Any) -> Settings:
     else:
         _check_takes_distances(model.embedding)
     check_bandwidth(model.bandwidth)
+    if model.absent is not None:
+        check_choice("absent", model.absent, ["missing", "zero"], "None")
+    if not isinstance(model.verbose, numbers.Integral):
+        raise ValueError(f"verbose must be an integer, got {model.verbose!r:.60}")
     max_iter, tol = check_stopping(model.max_iter, model.tol)
     return Settings(
         n_neighbors=check_n_neighbors(model.n_neighbors),
@@ -56,7 +60,7 @@ def check_settings(model: Any) -> Settings:
         continuation=bool(model.continuation),
         max_iter=max_iter,
         tol=tol,
-        n_jobs=model.n_jobs,
+        n_jobs=_check_n_jobs(model.n_jobs),
     )
 
 
@@ -162,6 +166,13 @@ def _check_count(name: str, value: Any) -> int:
     return int(value)
 
 
+def _check_n_jobs(n_jobs: Any) -> int | None:
+    """None for the number that joblib has been told."""
+    if n_jobs is not None and (not _is_integer(n_jobs) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r:.60}")
+    return n_jobs
+
+
 def _check_alpha(alpha: Any) -> float | None:
     """None for weights that are learned."""
     if isinstance(alpha, str) and alpha == "auto":
@@ -176,7 +187,7 @@ def _check_start(start_scale: Any) -> tuple[int, int] | None:
     """None for a start that is searched for."""
     if isinstance(start_scale, str) and start_scale == "auto":
         return None
-    pair = (start_scale, start_scale) if np.ndim(start_scale) == 0 else tuple(start_scale)
+    pair = for_both(start_scale)
     if len(pair) != 2 or not all(_is_integer(part) and abs(part) <= 60 for part in pair):
         raise ValueError(
             'start_scale must be "auto", an integer or a pair of integers between -60 and 60, the '

@@ -52,9 +52,15 @@ class Sweep:
 
     def filled_with(self, scales: list[Scale], arrays: dict[str, Array]) -> "Sweep":
         """What `arrays` was taken from."""
+        keys = ("values", "row_labels", "column_labels")
+        needed = {} if self.metric is None else self.metric.sums()
+        if self.blocks is not None:
+            needed |= {f"{key}{i}": None for key in keys for i in range(len(scales))}
+        for name, like in needed.items():
+            if name not in arrays or (like is not None and arrays[name].shape != like.shape):
+                raise ValueError(f"{name!r} of a part that was kept does not fit: delete the parts")
         if self.metric is not None:
             self.metric.restore(arrays)
-        keys = ("values", "row_labels", "column_labels")
         blocks = (
             self.blocks
             if self.blocks is None

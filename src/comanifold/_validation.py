@@ -192,13 +192,19 @@ def _check_cost(cost: float, name: str) -> float:
 
 def check_n_neighbors(n_neighbors: int | tuple[int, int]) -> tuple[int, int]:
     """One number for the rows and one for the columns."""
-    both = (n_neighbors, n_neighbors) if np.ndim(n_neighbors) == 0 else tuple(n_neighbors)
+    both = for_both(n_neighbors)
     if len(both) != 2:
         raise ValueError(
             "n_neighbors must be a number, or one for the rows and one for the columns, got "
             f"{n_neighbors!r}"
         )
     return both
+
+
+def for_both(value: Any) -> tuple[Any, ...]:
+    """Several values as they are; a single one for the rows and for the columns."""
+    is_several = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim)
+    return tuple(value) if is_several else (value, value)
 
 
 def check_stopping(max_iter: int, tol: float) -> tuple[int, float]:

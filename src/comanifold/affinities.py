@@ -132,7 +132,8 @@ def affinities(
 ) -> Any:
     """exp(-d^2 / (sigma_i sigma_j)), if asked for relative to the largest of each row.
 
-    Relative ones do not vanish for a point that is far from all others.
+    Relative ones do not vanish for a point that is far from all others. Where the square
+    overflows, the affinity is nothing.
     """
     if sparse.issparse(distances):
         entries = distances.tocoo()
@@ -143,20 +144,26 @@ def affinities(
                 (column_sigma, distances.shape[1], entries.col),
             )
         ]
-        exponents = (entries.data / scale[0]) * (entries.data / scale[1])
+        with np.errstate(over="ignore"):
+            exponents = (entries.data / scale[0]) * (entries.data / scale[1])
         if relative:
             least = np.full(distances.shape[0], np.inf)
             np.minimum.at(least, entries.row, exponents)
-            exponents -= least[entries.row]
+            exponents -= _or_zero(least)[entries.row]
         data = np.exp(-exponents)
         return sparse.csr_array((data, (entries.row, entries.col)), shape=distances.shape)
-    affinity = distances / np.reshape(row_sigma, (-1, 1))
-    affinity *= distances / column_sigma
+    with np.errstate(over="ignore"):
+        affinity = distances / np.reshape(row_sigma, (-1, 1))
+        affinity *= distances / column_sigma
     if relative:
-        least = affinity.min(axis=1, keepdims=True)
-        affinity -= np.where(np.isfinite(least), least, 0.0)
+        affinity -= _or_zero(affinity.min(axis=1, keepdims=True))
     np.negative(affinity, out=affinity)
     return np.exp(affinity, out=affinity)
+
+
+def _or_zero(least: Array) -> Array:
+    """Zero for what is infinite."""
+    return np.where(np.isfinite(least), least, 0.0)
 
 
 def row_sums(A: Any) -> Array:

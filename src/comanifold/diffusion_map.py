@@ -145,7 +145,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         r"""Place new points by the Nyström extension.
 
         It is :math:`\psi(x) = \sum_j P_{xj} \psi_j / \lambda` with the walk from x. A point of the
-        training data is placed where it was.
+        training data is placed where it was. NaN for one that belongs nowhere: it has no finite
+        distance to any other, or one so many bandwidths away that its square overflows.
 
         Parameters
         ----------
@@ -262,7 +263,8 @@ def _leading_eigenvectors(
 
 
 def _warn_if_disconnected(walk: Any) -> None:
-    n_parts = connected_components(sparse.csr_array(walk), directed=False)[0]
+    # An affinity that is stored but zero joins nothing.
+    n_parts = connected_components(sparse.csr_array(walk != 0.0), directed=False)[0]
     if n_parts > 1:
         warnings.warn(
             f"the affinities fall into {n_parts} parts with nothing between them: the embedding "

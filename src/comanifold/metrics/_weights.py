@@ -9,6 +9,9 @@ Labels = NDArray[np.intp]
 # The weight of a scale falls with this power of its squared error on hidden entries.
 _SHARPNESS = 10.0
 
+# Weights up to two to this power leave room for distances in any units.
+_LARGEST_EXPONENT = 500
+
 # One entry in so many is hidden.
 _HIDE_EVERY = 10
 
@@ -26,7 +29,13 @@ class CostWeights:
         self.alpha = alpha
 
     def __call__(self, l: int, k: int, *_blocks: Array) -> float:
-        return 2.0 ** (self.alpha * (l + k))
+        exponent = self.alpha * (l + k)
+        if abs(exponent) > _LARGEST_EXPONENT:
+            raise ValueError(
+                f"alpha={self.alpha:g} gives the scale ({l}, {k}) a weight of 2^{exponent:g}, so "
+                "that distances overflow or vanish: choose an alpha nearer to 0"
+            )
+        return 2.0**exponent
 
 
 class ErrorWeights:

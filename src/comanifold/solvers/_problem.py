@@ -24,6 +24,9 @@ from ._kernels import edge_norms, laplacian
 
 Array = NDArray[np.float64]
 
+# Steeper slopes are as good as infinite, which times a length of zero would be no number.
+_STEEPEST = 1e300
+
 
 @dataclass(frozen=True)
 class Edges:
@@ -140,8 +143,8 @@ class Problem:
     def slopes(self, penalty: Penalty, norms: tuple[Array, Array]) -> tuple[Array, Array]:
         """weight Omega'(z): how strongly an edge of length z pulls."""
         return (
-            self.rows.weights * penalty.derivative(norms[0]),
-            self.columns.weights * penalty.derivative(norms[1]),
+            np.minimum(self.rows.weights * penalty.derivative(norms[0]), _STEEPEST),
+            np.minimum(self.columns.weights * penalty.derivative(norms[1]), _STEEPEST),
         )
 
     def quadratic_weights(

@@ -237,6 +237,8 @@ class Surface:
         else:
             return here
         for _ in range(_MOST_STEPS):
+            if all(self._is_fused(here, mode) for mode in range(2)):
+                break  # all rows are equal, and all columns
             higher = self._step(here, (1, 1))
             if self._n_fused(higher) > 0:
                 self._first_step = here, higher

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from .._arrays import Archive, check_length, open_archive, read_header
 from ._table import Options, Table, TableError, check_size, listed, numbered, shortened
 
+# Compressed, labels can be a thousand times as long as the file.
+_MOST_BYTES_OF_LABELS = 1 << 30
+
 
 def read_npy(path: Path, _options: Options) -> Table:
     """The matrix in an NPY file."""
@@ -74,6 +77,8 @@ def _names_in(archive: Archive, name: str, size: int) -> list[str] | None:
     shape, dtype = archive.shape_and_type(name)
     if shape != (size,) or dtype.kind != "U":
         return None
+    if size * dtype.itemsize > _MOST_BYTES_OF_LABELS:
+        raise TableError(f"{name} takes {size * dtype.itemsize:,} bytes: shorten the labels")
     return [str(label) for label in archive.read(name)]
 
 

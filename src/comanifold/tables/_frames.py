@@ -9,7 +9,16 @@ import numpy as np
 from .._validation import sparse_to_nan
 from ._columns import as_ranges, chosen_columns
 from ._market import check_absent
-from ._table import Options, Table, TableError, check_size, listed, numbered, shortened
+from ._table import (
+    MOST_ENTRIES,
+    Options,
+    Table,
+    TableError,
+    check_size,
+    listed,
+    numbered,
+    shortened,
+)
 
 
 def read_parquet(path: Path, options: Options) -> Table:
@@ -23,11 +32,12 @@ def read_parquet(path: Path, options: Options) -> Table:
         ) from error
     try:
         metadata = pq.read_metadata(path)
-        check_size(metadata.num_rows, metadata.num_columns)
+        groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        check_size(max(metadata.num_rows, sum(groups)), metadata.num_columns)
         frame = pq.read_table(path).to_pandas()
     except TableError:
         raise
-    except (OSError, ValueError) as error:
+    except Exception as error:  # whatever its readers stumble over
         raise TableError(f"not a Parquet file that can be read: {error}") from error
     frame, labels, corner = _labels_of(frame, options.labels)
     names = [str(name) for name in frame.columns]
@@ -79,14 +89,19 @@ def read_h5ad(path: Path, options: Options) -> Table:
     """The matrix of observations by variables in an H5AD file, or one of its layers."""
     try:
         import anndata
+        import h5py
     except ImportError as error:
         raise ImportError(
             f"H5AD files need {error.name}: pip install 'comanifold[anndata]'"
         ) from error
     try:
+        with h5py.File(path) as file:
+            _check_parts(file)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             data = anndata.read_h5ad(path)
+    except TableError:
+        raise
     except Exception as error:  # whatever its readers stumble over
         raise TableError(f"not an H5AD file that can be read: {error}") from error
     if options.layer is not None and options.layer not in data.layers:
@@ -108,3 +123,23 @@ def read_h5ad(path: Path, options: Options) -> Table:
         [str(name) for name in data.var_names],
         [note],
     )
+
+
+def _check_parts(group: Any) -> None:
+    """Refuse what is declared larger than can be read, and what lies in another file."""
+    import h5py
+
+    for name in group:
+        if isinstance(group.get(name, getlink=True), h5py.ExternalLink):
+            raise TableError(f"{shortened(name)} lies in another file, which is not opened")
+        part = group.get(name)
+        if isinstance(part, h5py.Dataset):
+            if part.external:
+                raise TableError(f"{shortened(name)} lies in another file, which is not opened")
+            if (part.size or 0) > MOST_ENTRIES:
+                raise TableError(
+                    f"{shortened(name)} holds {part.size:,} entries, and at most "
+                    f"{MOST_ENTRIES:,} can be read"
+                )
+        elif isinstance(part, h5py.Group):
+            _check_parts(part)

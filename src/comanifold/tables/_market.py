@@ -16,6 +16,7 @@ from ._lines import open_lines
 from ._table import Array, Options, Table, TableError, check_size, numbered, shortened
 
 _BANNER = "%%matrixmarket"
+_MOST_DIGITS = 18
 _SIGNS = {"general": None, "symmetric": 1.0, "skew-symmetric": -1.0}
 
 
@@ -69,6 +70,8 @@ def _sizes(lines: Iterator[str], n_sizes: int) -> list[int]:
             words = line.split()
             if len(words) != n_sizes or not all(word.isdecimal() for word in words):
                 raise TableError(f"{shortened(line.strip())} should be {n_sizes} sizes")
+            if max(map(len, words)) > _MOST_DIGITS:
+                raise TableError(f"{shortened(line.strip())} are no sizes of a matrix")
             return [int(word) for word in words]
     raise TableError("it ends before the sizes of the matrix")
 
@@ -132,8 +135,9 @@ def _dense(lines: Iterator[str], n_rows: int, n_columns: int, sign: float | None
         numbers = _numbers(lines, n_rows * n_columns, 1)
         return np.ascontiguousarray(numbers.reshape(n_columns, n_rows).T)
     # One triangle, column by column.
-    columns, rows = np.triu_indices(n_rows, 0 if sign > 0 else 1)
-    numbers = _numbers(lines, len(rows), 1)[:, 0]
+    off = 0 if sign > 0 else 1
+    numbers = _numbers(lines, n_rows * (n_rows + 1 - 2 * off) // 2, 1)[:, 0]
+    columns, rows = np.triu_indices(n_rows, off)
     values = np.zeros((n_rows, n_rows))
     values[columns, rows] = sign * numbers
     values[rows, columns] = numbers

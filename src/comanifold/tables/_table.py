@@ -12,6 +12,9 @@ Array = NDArray[np.float64]
 # More entries than this, 4 GB of numbers, are refused before they fill the memory.
 MOST_ENTRIES = 500_000_000
 
+# A file can declare rows or columns without having any: more than this are not given names.
+MOST_NAMES = 10_000_000
+
 
 class TableError(ValueError):
     """A file that cannot be read as a table of numbers, and what to do about it."""
@@ -75,6 +78,11 @@ def check_size(n_rows: int, n_columns: int) -> None:
         raise TableError(
             f"it holds {n_rows} x {n_columns} entries, and at most {MOST_ENTRIES:,} can be read: "
             "choose columns, or split it"
+        )
+    if max(n_rows, n_columns) > MOST_NAMES:
+        raise TableError(
+            f"it says that it is {n_rows} x {n_columns}, and at most {MOST_NAMES:,} rows or "
+            "columns can be read"
         )
 
 

@@ -1,0 +1,150 @@
+"""Matrices that are made to break things, and what may come of them."""
+
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+# What a result may warn of; anything else, such as a division by zero, is a fault.
+DOCUMENTED = (
+    (ConvergenceWarning, ""),
+    (UserWarning, r".*with no observed entry get no coordinates"),
+    (UserWarning, r"the affinities fall into \d+ parts"),
+)
+
+
+@contextmanager
+def documented_warnings():
+    with warnings.catch_warnings():
+        for category, message in DOCUMENTED:
+            warnings.filterwarnings("ignore", message, category)
+        yield
+
+
+@st.composite
+def matrices(draw, smallest=1, largest=12):
+    """Numbers of one size or of many, with equal rows, outliers and gaps of every pattern."""
+    shape = draw(st.integers(smallest, largest)), draw(st.integers(smallest, largest))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = _VALUES[draw(st.sampled_from(sorted(_VALUES)))](rng, shape)
+    X *= 10.0 ** draw(st.one_of(st.just(0), st.integers(-8, 8), st.integers(-200, 200)))
+    for change in draw(st.lists(st.sampled_from(_CHANGES), max_size=3)):
+        change(X, rng)
+    if np.isfinite(X).all():
+        X += draw(st.sampled_from([0.0, 1.0, -1e6, 1e15])) * np.ptp(X)
+    for gap in draw(st.lists(st.sampled_from(_GAPS), max_size=2)):
+        gap(X, rng)
+    return X
+
+
+def _low_rank(rng, shape):
+    return rng.normal(size=(shape[0], 2)) @ rng.normal(size=(2, shape[1]))
+
+
+_VALUES = {
+    "noise": lambda rng, shape: rng.normal(size=shape),
+    "low rank": _low_rank,
+    "ratings": lambda rng, shape: rng.integers(1, 4, size=shape).astype(float),
+    "zeros and ones": lambda rng, shape: (rng.random(shape) < 0.3).astype(float),
+    "constant": lambda rng, shape: np.full(shape, rng.normal()),
+    "many sizes": lambda rng, shape: rng.normal(size=shape) * 10.0 ** rng.uniform(-9, 9, shape),
+    "zeros": lambda _, shape: np.zeros(shape),
+}
+
+
+def _some(rng, size):
+    return rng.random(size) < rng.choice([0.2, 0.6])
+
+
+def _equal_rows(X, rng):
+    X[_some(rng, len(X))] = X[0]
+
+
+def _equal_columns(X, rng):
+    X[:, _some(rng, X.shape[1])] = X[:, :1]
+
+
+def _constant_rows(X, rng):
+    X[_some(rng, len(X))] = X.flat[0]
+
+
+def _outlier(X, rng):
+    X[rng.integers(len(X)), rng.integers(X.shape[1])] *= 10.0 ** rng.integers(1, 16)
+
+
+_CHANGES = [_equal_rows, _equal_columns, _constant_rows, _outlier]
+
+
+def _scattered(X, rng):
+    X[rng.random(X.shape) < rng.choice([0.1, 0.4, 0.7, 0.95])] = np.nan
+
+
+def _whole_rows(X, rng):
+    X[_some(rng, len(X))] = np.nan
+
+
+def _whole_columns(X, rng):
+    X[:, _some(rng, X.shape[1])] = np.nan
+
+
+def _block(X, _):
+    X[: len(X) // 2, : X.shape[1] // 2] = np.nan
+
+
+def _two_blocks_apart(X, _):
+    X[: len(X) // 2, : X.shape[1] // 2] = X[len(X) // 2 :, X.shape[1] // 2 :] = np.nan
+
+
+def _all_but_one(X, rng):
+    value = X.flat[at := rng.integers(X.size)]
+    X[:] = np.nan
+    X.flat[at] = value
+
+
+_GAPS = [_scattered, _whole_rows, _whole_columns, _block, _two_blocks_apart, _all_but_one]
+
+
+def forms_of(X):
+    """The same matrix as other kinds of input."""
+    forms = [
+        X,
+        np.asfortranarray(X),
+        X.tolist(),
+        np.ma.masked_invalid(X),
+        np.where(np.isnan(X), None, X),
+    ]
+    if np.abs(np.nan_to_num(X)).max(initial=0.0) < 1e30:
+        forms.append(X.astype(np.float32))
+    if not np.isnan(X).any() and np.abs(X).max(initial=0.0) < 1e15:
+        forms.append(X.astype(np.int64))
+    return forms
+
+
+def numbers_of(result):
+    """All floating-point arrays and numbers of an object, by where they are."""
+    pending = [("", result)]
+    while pending:
+        where, value = pending.pop()
+        if sparse.issparse(value):
+            yield where, value.data
+        elif isinstance(value, (float, np.floating, np.ndarray)):
+            if np.asarray(value).dtype.kind == "f":
+                yield where, np.asarray(value)
+        elif isinstance(value, dict):
+            pending += [(f"{where}[{key}]", part) for key, part in value.items()]
+        elif isinstance(value, (list, tuple)):
+            pending += [(f"{where}[{i}]", part) for i, part in enumerate(value)]
+        elif type(value).__module__.startswith("comanifold"):
+            pending += [(f"{where}.{key}", part) for key, part in vars(value).items()]
+
+
+def assert_equal_bits(one, other):
+    """Every number of two results is the same, NaN too."""
+    mine, yours = (dict(numbers_of(result)) for result in (one, other))
+    assert mine.keys() == yours.keys()
+    for where, value in mine.items():
+        if not where.endswith("seconds"):
+            np.testing.assert_array_equal(value, yours[where], err_msg=where)

@@ -1,0 +1,326 @@
+"""Anything goes in; out comes a finite result, or an error that names what is wrong."""
+
+import itertools
+import pickle
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.hostile import (
+    assert_equal_bits,
+    documented_warnings,
+    forms_of,
+    matrices,
+    numbers_of,
+)
+from scipy import sparse
+from scipy.cluster.hierarchy import is_valid_linkage
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from comanifold import CoCluster, CoManifold, DiffusionMap, Graph, co_cluster, masked_distances
+from comanifold.penalties import MCP, Snowflake
+
+PENALTIES = st.sampled_from(["snowflake", "linear", "log", "mcp", Snowflake(0.1), MCP(0.01)])
+NEIGHBORS = st.one_of(st.integers(1, 15), st.tuples(st.integers(1, 9), st.integers(1, 9)))
+BANDWIDTHS = st.one_of(
+    st.sampled_from(["local", "median"]),
+    st.tuples(st.just("local"), st.integers(1, 20)),
+    st.floats(1e-200, 1e200),
+)
+
+CO_MANIFOLD = {
+    "n_components": st.integers(1, 4),
+    "n_neighbors": NEIGHBORS,
+    "penalty": PENALTIES,
+    "start_scale": st.one_of(
+        st.integers(-20, 20), st.tuples(st.integers(-9, 9), st.integers(-9, 9))
+    ),
+    "alpha": st.floats(-10, 10),
+    "n_passes": st.integers(1, 3),
+    "continuation": st.booleans(),
+    "bandwidth": BANDWIDTHS,
+    "distances": st.sampled_from(["dense", "sparse"]),
+    "keep_scales": st.booleans(),
+    "first_graphs": st.sampled_from(["low-rank", "masked"]),
+    "traversal": st.sampled_from(["symmetric", "paper"]),
+    "tol": st.floats(1e-6, 0.5),
+    "max_iter": st.integers(1, 1000),
+}
+
+CO_CLUSTER = {
+    "row_cost": st.one_of(st.just(0), st.floats(1e-300, 1e300)),
+    "column_cost": st.one_of(st.just(0), st.floats(1e-300, 1e300)),
+    "n_neighbors": NEIGHBORS,
+    "penalty": PENALTIES,
+    "solver": st.sampled_from(["fast", "paper"]),
+    "tol": st.floats(1e-9, 0.5),
+    "max_iter": st.integers(1, 300),
+}
+
+DIFFUSION_MAP = {
+    "n_components": st.integers(1, 12),
+    "bandwidth": BANDWIDTHS,
+    "diffusion_time": st.one_of(st.just(0), st.floats(0, 1e6)),
+    "density_normalization": st.floats(0, 1),
+}
+
+
+def some_of(parameters):
+    """Any of the parameters, the others at their defaults."""
+    return st.fixed_dictionaries({}, optional=parameters)
+
+
+def result_or_reason(call, names=()):
+    """What a call returns, or None if its error names X, an array or a parameter."""
+    try:
+        with documented_warnings():
+            return call()
+    except ValueError as error:
+        told = str(error)
+    assert any(re.search(rf"\b{name}\b", told) for name in ("X", "array", *names)), told
+    return None
+
+
+def fitted(model, X):
+    return result_or_reason(lambda: model.fit(X), model.get_params())
+
+
+def look_at_scales(model, X):
+    if not model.keep_scales and hasattr(model, "scales_"):
+        with pytest.raises(ValueError, match="keep_scales=True"):
+            model.row_labels_at(0, 0)
+        assert not hasattr(model, "row_linkage_")
+        return
+    scale = model.scales_[-1] if hasattr(model, "scales_") else None
+    place = (0, 0) if scale is None else (scale.l, scale.k)
+    labels = model.row_labels_at(*place), model.column_labels_at(*place)
+    assert [labels[i].max() + 1 for i in (0, 1)] == [scale.n_row_clusters, scale.n_column_clusters]
+    for name in ("estimate_at", "filled_at"):
+        known = np.ix_(labels[0] >= 0, labels[1] >= 0)
+        assert np.isfinite(getattr(model, name)(*place)[known]).all()
+    for mode, size in zip(("row", "column"), X.shape, strict=True):
+        tree = getattr(model, f"{mode}_linkage_")
+        assert is_valid_linkage(tree)
+        assert len(tree) == size - 1
+
+
+def place_rows(model, X):
+    new = np.concatenate([X, X[:1] * 0.5, X[:1] * 3.0])
+    placed = model.transform(new)
+    known = ~np.isnan(model.row_embedding_).any(axis=1)
+    np.testing.assert_array_equal(np.isfinite(placed[: len(X)]).all(axis=1), known)
+    assert np.isfinite(placed[len(X) :]).all() == known[0]
+
+
+def place_columns(model, X):
+    new = np.concatenate([X, X[:, :1] * 0.5, X[:, :1] * 3.0], axis=1)
+    placed = model.transform_columns(new)
+    known = ~np.isnan(model.column_embedding_).any(axis=1)
+    np.testing.assert_array_equal(np.isfinite(placed[: X.shape[1]]).all(axis=1), known)
+    assert np.isfinite(placed[X.shape[1] :]).all() == known[0]
+
+
+def save_and_load(model, _):
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model")
+        assert_equal_bits(CoManifold.load(Path(folder) / "model"), model)
+
+
+def pickle_it(model, _):
+    check_is_fitted(model)
+    assert_equal_bits(pickle.loads(pickle.dumps(model)), model)
+
+
+def name_features(model, _):
+    assert len(model.get_feature_names_out()) == model.n_components
+
+
+CALLS = {
+    "fit": None,
+    "look at scales": look_at_scales,
+    "place rows": place_rows,
+    "place columns": place_columns,
+    "save and load": save_and_load,
+    "pickle": pickle_it,
+    "name features": name_features,
+}
+
+
+# What has NaN in the places of rows and columns without an observed entry.
+MAY_BE_LOST = {
+    f"{mode}_{name}_"
+    for mode, name in itertools.product(("row", "column"), ("embedding", "distances", "affinity"))
+} | {"filled_"}
+
+
+def assert_finite(model, but):
+    """No NaN nor infinity anywhere, but in some attributes."""
+    own = {name: value for name, value in vars(model).items() if name not in but}
+    for where, value in numbers_of(own):
+        assert np.isfinite(value).all(), where
+
+
+def assert_all_but_lost_are_finite(model, X):
+    rows, columns = ~np.isnan(X).all(axis=1), ~np.isnan(X).all(axis=0)
+    for mode, known in (("row", rows), ("column", columns)):
+        coordinates = getattr(model, f"{mode}_embedding_")
+        assert coordinates.shape == (len(known), model.n_components)
+        np.testing.assert_array_equal(np.isfinite(coordinates).all(axis=1), known)
+        order = getattr(model, f"{mode}_order_")
+        np.testing.assert_array_equal(np.sort(order), np.arange(len(known)))
+        for name in ("distances", "affinity"):
+            matrix = getattr(model, f"{mode}_{name}_")
+            matrix = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+            assert np.isfinite(matrix[np.ix_(known, known)]).all(), name
+    inside = model.filled_[np.ix_(rows, columns)]
+    low, high = np.nanmin(X), np.nanmax(X)
+    slack = 1e-6 * (high - low) + 1e-9 * max(abs(high), abs(low))
+    assert low - slack <= inside.min() <= inside.max() <= high + slack
+    all_known = rows.all() and columns.all()
+    assert_finite(model, but={"_X"} | (set() if all_known else MAY_BE_LOST))
+
+
+class TestCoManifold:
+    @given(X=matrices(), parameters=some_of(CO_MANIFOLD), data=st.data())
+    def test_every_matrix_has_a_finite_result_or_a_reason(self, X, parameters, data):
+        given_as = data.draw(st.sampled_from(forms_of(X)))
+        before = pickle.dumps(given_as)
+        model = fitted(CoManifold(**parameters), given_as)
+        assert pickle.dumps(given_as) == before
+        if model is not None:
+            read = np.ma.filled(np.ma.asarray(given_as).astype(float), np.nan)
+            assert_all_but_lost_are_finite(model, read)
+
+    @given(X=matrices(4, 8), parameters=some_of(CO_MANIFOLD), other=matrices(4, 8))
+    def test_fitting_again_leaves_the_same_bits(self, X, parameters, other):
+        model = fitted(CoManifold(**parameters), X)
+        if model is None:
+            return
+        again = clone(model)
+        fitted(again, other)  # what is left of it, also of an error, must not matter
+        assert fitted(again, X) is again
+        assert_equal_bits(model, again)
+
+    @given(
+        X=matrices(4, 8),
+        parameters=some_of(CO_MANIFOLD),
+        calls=st.lists(st.sampled_from(sorted(CALLS)), max_size=6),
+    )
+    def test_calls_in_any_order(self, X, parameters, calls):
+        model = CoManifold(**parameters)
+        is_fitted = False
+        for name in calls:
+            if name == "fit":
+                is_fitted = fitted(model, X) is not None
+                if not is_fitted:
+                    return
+            elif is_fitted:
+                with documented_warnings():
+                    CALLS[name](model, X)
+            else:
+                with pytest.raises(NotFittedError):
+                    CALLS[name](model, X)
+
+
+class TestCoCluster:
+    @given(X=matrices(), parameters=some_of(CO_CLUSTER))
+    def test_every_matrix_has_a_finite_result_or_a_reason(self, X, parameters):
+        before = X.copy()
+        model = fitted(CoCluster(**parameters), X)
+        np.testing.assert_array_equal(X, before)
+        if model is None:
+            return
+        assert_finite(model, but={})
+        assert_equal_bits(
+            model, CoCluster(**parameters).fit(X)
+        ) if model.status_ == "converged" else None
+
+    @given(X=matrices(), parameters=some_of(CO_CLUSTER), data=st.data())
+    def test_graphs_of_any_kind(self, X, parameters, data):
+        graphs = [data.draw(any_graph(size)) for size in X.shape]
+        costs = {"row_cost": 1.0, "column_cost": 1.0}
+        parameters = {**costs, **parameters}
+        parameters.pop("n_neighbors", None)
+        result = result_or_reason(lambda: co_cluster(X, *graphs, **parameters), parameters)
+        if result is None:
+            return
+        assert_finite(result, but={})
+        assert result.n_iter <= parameters.get("max_iter", 10_000)
+
+
+class TestDiffusionMap:
+    @given(X=matrices(), parameters=some_of(DIFFUSION_MAP), new=matrices())
+    def test_every_matrix_has_a_finite_result_or_a_reason(self, X, parameters, new):
+        before = X.copy()
+        model = fitted(DiffusionMap(**parameters), X)
+        np.testing.assert_array_equal(X, before)
+        if model is None:
+            return
+        assert_finite(model, but={"_fit_X"})
+        assert_equal_bits(model, fitted(clone(model), X))
+        new = np.resize(new, (3, X.shape[1]))
+        placed = result_or_reason(lambda: model.transform(new))
+        if placed is None:
+            return
+        # A point that shares nothing observed with any other, or is too far, belongs nowhere.
+        seen = (~np.isnan(new)[:, None] & ~np.isnan(X)).any(axis=(1, 2))
+        assert not np.isfinite(placed[~seen]).any()
+        with np.errstate(over="ignore"):
+            steps = masked_distances(new, X).min(axis=1) / np.min(model.bandwidth_)
+        assert np.isfinite(placed[seen & (steps < 1e100)]).all()
+
+    @given(points=matrices(2, 12), parameters=some_of(DIFFUSION_MAP), data=st.data())
+    def test_distances_of_any_kind(self, points, parameters, data):
+        size = len(points)
+        with np.errstate(all="ignore"):
+            D = np.abs(points[:, :1] - points[:, 0])
+        D[np.isnan(D)] = np.inf
+        np.fill_diagonal(D, 0.0)
+        if data.draw(st.booleans()):
+            near = np.isfinite(D) & (np.arange(size)[:, None] - np.arange(size) < 3)
+            near &= near.T
+            D = sparse.csr_array((D[near], np.nonzero(near)), shape=D.shape)
+        model = fitted(DiffusionMap(metric="precomputed", **parameters), D)
+        if model is not None:
+            assert_finite(model, but={})
+            assert np.isfinite(model.transform(D)).all()
+
+
+@st.composite
+def any_graph(draw, n_nodes):
+    """Trees, cycles, several parts, no edge at all; weights of any size."""
+    pairs = [[i, j] for i in range(n_nodes) for j in range(i)]
+    edges = draw(st.lists(st.sampled_from(pairs), unique_by=tuple, max_size=20)) if pairs else []
+    weights = st.one_of(st.floats(0.1, 10), st.floats(1e-12, 1e12))
+    return Graph(
+        n_nodes,
+        np.reshape(edges, (-1, 2)).astype(int),
+        draw(st.lists(weights, min_size=len(edges), max_size=len(edges))),
+    )
+
+
+ODD = [None, "x", "", -1, 0, 1.5, np.nan, np.inf, True, [], [1, 2, 3], [[1], [2, 3]], {}, object()]
+SMALL = np.random.default_rng(0).normal(size=(6, 5))
+
+
+@pytest.mark.parametrize("kind", [CoManifold, CoCluster, DiffusionMap])
+def test_odd_parameters_are_refused_by_name_or_make_sense(kind):
+    for name, value in itertools.product(kind().get_params(), ODD):
+        if name == "checkpoint" and isinstance(value, str):
+            continue  # a directory
+        model = kind(**{name: value})
+        try:
+            with documented_warnings():
+                model.fit(SMALL)
+        except (ValueError, TypeError) as error:
+            told = str(error)
+        else:
+            assert_finite(model, but={name})
+            continue
+        assert re.search(rf"\b{name}\b", told), f"{name}={value!r}: {told}"
