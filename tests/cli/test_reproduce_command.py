@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from comanifold._files import sole_use
+
 
 def comanifold(*arguments, **options):
     return subprocess.run(
@@ -123,17 +125,12 @@ def test_asked_to_stop_it_ends_its_workers_and_says_how_to_go_on(tmp_path, name,
             os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_a_folder_in_use_is_refused(tmp_path):
-    process = begin(tmp_path, "--jobs", "1")
-    try:
+    with sole_use(tmp_path / "data"):
         second = comanifold("reproduce", "appendix", "--out", tmp_path)
-        assert second.returncode == 1
-        assert "in use by another run" in second.stderr
-        assert "Traceback" not in second.stderr
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    assert second.returncode == 1
+    assert "in use by another run" in second.stderr
+    assert "Traceback" not in second.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs limits")
