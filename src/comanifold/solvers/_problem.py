@@ -24,7 +24,6 @@ from ._kernels import edge_norms, laplacian
 
 Array = NDArray[np.float64]
 
-# Steeper slopes are as good as infinite, which times a length of zero would be no number.
 _STEEPEST = 1e300
 
 
@@ -143,8 +142,8 @@ class Problem:
     def slopes(self, penalty: Penalty, norms: tuple[Array, Array]) -> tuple[Array, Array]:
         """weight Omega'(z): how strongly an edge of length z pulls."""
         return (
-            np.minimum(self.rows.weights * penalty.derivative(norms[0]), _STEEPEST),
-            np.minimum(self.columns.weights * penalty.derivative(norms[1]), _STEEPEST),
+            bounded(self.rows.weights * penalty.derivative(norms[0])),
+            bounded(self.columns.weights * penalty.derivative(norms[1])),
         )
 
     def quadratic_weights(
@@ -186,6 +185,11 @@ class Problem:
             constant=self.constant + spread,
         )
         return fused, values
+
+
+def bounded(slopes: Array) -> Array:
+    """The slopes, none infinite: times a length of zero that would be no number."""
+    return np.minimum(slopes, _STEEPEST)
 
 
 def penalty_at_one(penalty: Penalty) -> float:
