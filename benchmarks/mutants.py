@@ -122,7 +122,7 @@ def _run(folder: Path, tests: list[str]) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+    os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", *tests]))
 
 
 def _limit(folder: Path, module: str) -> float:
@@ -145,7 +145,6 @@ def main() -> None:
     os.environ |= {"NUMBA_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "ci"}
     # Everything that takes long to import and is not changed, once for all children.
     import cvxpy  # noqa: F401
-    import hypothesis  # noqa: F401
     import numba  # noqa: F401
     import pandas  # noqa: F401
     import pytest  # noqa: F401
