@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from comanifold import CoManifold, DiffusionMap
+from comanifold import low_rank as low_rank_module
 
 
 def low_rank(seed, shape=(30, 20), missing=0.4):
@@ -225,3 +226,20 @@ def test_verbose_is_checked_before_the_work(monkeypatch):
     monkeypatch.setattr("comanifold.co_manifold.run_passes", None)
     with pytest.raises(ValueError, match="verbose must be an integer, got 'x'"):
         CoManifold(verbose="x").fit(low_rank(0))
+
+
+def test_a_constant_matrix_with_gaps_and_sparse_distances():
+    X = np.full((6, 5), 0.125)
+    X[[0, 1, 2, 4, 5], [0, 3, 2, 4, 1]] = np.nan
+    model = CoManifold(distances="sparse").fit(X)
+    np.testing.assert_array_equal(model.filled_, 0.125)
+    np.testing.assert_array_equal(model.row_distances_.data, 0.0)
+
+
+def test_rows_that_cancel_are_still_completed():
+    # Their sum and the longest one, where the search for directions starts, add up to zero.
+    wave = np.cos(np.arange(12.0))
+    rows = np.outer([3.0, -2.0, -2.0, -2.0], wave)
+    squares, vectors = low_rank_module._leading(rows, 1, iterative=True)
+    assert squares[0] == pytest.approx(np.linalg.norm(rows) ** 2)
+    assert abs(vectors[:, 0] @ wave) == pytest.approx(np.linalg.norm(wave))

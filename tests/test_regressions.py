@@ -288,6 +288,14 @@ def test_slopes_that_overflow_are_refused(make):
         make(None)
 
 
+@pytest.mark.parametrize("solver", ["fast", "paper"])
+@pytest.mark.parametrize("penalty", ["snowflake", "linear", "log"])
+def test_a_cost_whose_slope_overflows(penalty, solver):
+    tiny = np.array([[7e-18, -3e-18]])
+    model = CoCluster(0.0, 1e300, penalty=penalty, solver=solver).fit(tiny)
+    np.testing.assert_allclose(model.estimate_, tiny.mean())
+
+
 @pytest.mark.parametrize("penalty", ["snowflake", "linear", "log"])
 def test_a_cost_whose_slope_overflows_where_nothing_differs(penalty):
     result = co_cluster(

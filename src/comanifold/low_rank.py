@@ -185,6 +185,10 @@ def _leading(filled: Array, n_directions: int, iterative: bool) -> tuple[Array, 
     # A start that follows the order of the columns, as the result must; one that is constant
     # along them could miss directions.
     start = filled.sum(axis=0) + filled[np.argmax((filled**2).sum(axis=1))]
+    if not start.any():  # rows that cancel, or nothing but zeros
+        start = np.abs(filled).sum(axis=0)
+    if not start.any():
+        return np.zeros(n_directions), np.eye(n_columns, n_directions)
     squares, V = eigsh(products, k=n_directions, which="LA", v0=start, tol=_CLOSE_TO_EIGEN)
     order = np.argsort(squares)
     return squares[order], V[:, order]

@@ -11,7 +11,7 @@ from ._dual import Dual
 from ._fusion import Iterate
 from ._multipliers import minimise_by_multipliers
 from ._outcome import Outcome
-from ._problem import Array, Problem, penalty_at_one
+from ._problem import Array, Problem
 from ._quadratic import lower_majoriser, minimise_by_quadratics
 
 # How much stronger than the data the slope of a penalty at the origin must be for fusions to be
@@ -136,7 +136,6 @@ def _smoothed_data(problem: Problem, penalty: Penalty) -> Array:
     first weights: at a constant matrix the weights of the penalty would never let it go.
     """
     V = np.zeros_like(problem.means)
-    unit = penalty_at_one(penalty)
-    weights = unit * problem.rows.weights, unit * problem.columns.weights
+    weights = problem.first_slopes(penalty)
     lower_majoriser(problem, V, weights, max_steps=_START_STEPS, reduction=_START_REDUCTION)
     return problem.clip(V)

@@ -13,7 +13,7 @@ from ._dual import Dual, tangent_objective
 from ._dual_kernels import ascend_dual
 from ._fusion import Iterate
 from ._outcome import Outcome
-from ._problem import Array, Edges, Problem, penalty_at_one
+from ._problem import Array, Edges, Problem
 
 # Ascent steps between two looks at the inner duality gap, and their limit for one problem.
 _CHECK_EVERY = 10
@@ -54,8 +54,7 @@ def minimise_paper(
     n_rejected = 0
     if init is None:
         best = Iterate.start(problem, np.zeros_like(problem.means))
-        unit = penalty_at_one(penalty)
-        caps = unit * problem.rows.weights, unit * problem.columns.weights
+        caps = problem.first_slopes(penalty)
         history = []
     else:
         best = Iterate.start(problem, init)

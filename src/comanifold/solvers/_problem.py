@@ -24,7 +24,6 @@ from ._kernels import edge_norms, laplacian
 
 Array = NDArray[np.float64]
 
-# Steeper slopes are as good as infinite, which times a length of zero would be no number.
 _STEEPEST = 1e300
 
 
@@ -143,9 +142,14 @@ class Problem:
     def slopes(self, penalty: Penalty, norms: tuple[Array, Array]) -> tuple[Array, Array]:
         """weight Omega'(z): how strongly an edge of length z pulls."""
         return (
-            np.minimum(self.rows.weights * penalty.derivative(norms[0]), _STEEPEST),
-            np.minimum(self.columns.weights * penalty.derivative(norms[1]), _STEEPEST),
+            _bounded(self.rows.weights * penalty.derivative(norms[0])),
+            _bounded(self.columns.weights * penalty.derivative(norms[1])),
         )
+
+    def first_slopes(self, penalty: Penalty) -> tuple[Array, Array]:
+        """weight Omega(1): in standard units, the chord up to one standard deviation."""
+        unit = float(penalty.value(np.ones(1))[0])
+        return _bounded(unit * self.rows.weights), _bounded(unit * self.columns.weights)
 
     def quadratic_weights(
         self, penalty: Penalty, norms: tuple[Array, Array]
@@ -188,9 +192,9 @@ class Problem:
         return fused, values
 
 
-def penalty_at_one(penalty: Penalty) -> float:
-    """Omega(1): in standard units, the slope of the chord up to one standard deviation."""
-    return float(penalty.value(np.ones(1))[0])
+def _bounded(slopes: Array) -> Array:
+    """The slopes, none infinite: times a length of zero that would be no number."""
+    return np.minimum(slopes, _STEEPEST)
 
 
 def _weighted_edges(graph: Graph, cost: float) -> Edges:

@@ -1,0 +1,173 @@
+"""Change one thing in the source at a time, and see whether the tests notice.
+
+    python benchmarks/mutants.py --number 100 --seed 0
+
+A mutant is the source with one comparison, sum, product, number, "and" or "not" changed. The tests
+of its module run on it, without compiling, until one fails; a mutant that none fails on survives,
+and is printed. Mutants are drawn at random, as many from each module as its size asks for. Nothing
+in the working tree is changed. Needs a system that can fork.
+"""
+
+import argparse
+import ast
+import copy
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+# What is changed, and the tests that should notice: quick ones first, none that fits whole
+# surfaces, which takes minutes without compiling.
+TESTS = {
+    "graphs": ["tests/graphs"],
+    "penalties": ["tests/penalties"],
+    "metrics": ["tests/metrics"],
+    "solvers": [
+        "tests/solvers/test_problem.py",
+        "tests/solvers/test_kernels.py",
+        "tests/test_regressions.py",
+        "tests/solvers",
+        "--deselect=tests/solvers/test_fast.py::"
+        "test_merging_leaves_fewer_clusters_and_a_lower_objective",
+    ],
+    "diffusion_map.py": ["tests/test_diffusion_map.py"],
+    "affinities.py": ["tests/test_diffusion_map.py"],
+}
+
+# A mutant may take so many times as long as the source does, and some seconds.
+SLOWER, SECONDS = 3, 20.0
+
+OTHER = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub, ast.Sub: ast.Add,
+    ast.Mult: ast.Div, ast.Div: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+
+
+def mutants(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
+    """Line, what was changed, and the whole source, for every change that can be made."""
+    for place, node in enumerate(ast.walk(tree)):
+        if not _can_change(node):
+            continue
+        changed = copy.deepcopy(tree)
+        twin = next(other for i, other in enumerate(ast.walk(changed)) if i == place)
+        before = ast.unparse(twin)
+        _change(twin)
+        yield node.lineno, f"{before}  ->  {ast.unparse(twin)}", ast.unparse(changed)
+
+
+def _can_change(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(ops=[op]) | ast.BinOp(op=op) | ast.BoolOp(op=op):
+            return type(op) in OTHER
+        case ast.Constant(value=value):
+            return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return False
+
+
+def _change(node: ast.AST) -> None:
+    match node:
+        case ast.Compare(ops=[op]):
+            node.ops = [OTHER[type(op)]()]
+        case ast.BinOp(op=op) | ast.BoolOp(op=op):
+            node.op = OTHER[type(op)]()
+        case ast.Constant(value=value):
+            node.value = value + 1 if isinstance(value, int) else 2.0 * value + 1.0
+
+
+def drawn(number: int, seed: int, only: str) -> list[tuple[str, Path, int, str, str]]:
+    """Mutants at random: the module, the file, and what `mutants` says."""
+    everything = []
+    for module in TESTS:
+        at = ROOT / "src" / "comanifold" / module
+        for path in sorted(at.rglob("*.py")) if at.is_dir() else [at]:
+            if only in str(path):
+                source = ast.parse(path.read_text())
+                everything += [(module, path.relative_to(ROOT), *m) for m in mutants(source)]
+    return random.Random(seed).sample(everything, min(number, len(everything)))
+
+
+def outcome(folder: Path, tests: list[str], seconds: float) -> str:
+    """What becomes of the tests on the source in a folder, in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        os.setpgrp()
+        _run(folder, tests)
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return {0: "survived", 1: "killed", 2: "killed"}.get(
+                os.waitstatus_to_exitcode(status), "crashed"
+            )
+        time.sleep(0.05)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "timeout"
+
+
+def _run(folder: Path, tests: list[str]) -> None:
+    import pytest
+
+    os.chdir(folder)
+    sys.path.insert(0, str(folder / "src"))
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", *tests]))
+
+
+def _limit(folder: Path, module: str) -> float:
+    """How long the tests may take on a mutant; they must pass on the source as it is."""
+    began = time.monotonic()
+    ended = outcome(folder, TESTS[module], seconds=3600.0)
+    if ended != "survived":
+        raise SystemExit(f"the tests of {module} fail without a change: {ended}")
+    took = time.monotonic() - began
+    print(f"{module}: {took:.0f} s without a change", flush=True)
+    return SLOWER * took + SECONDS
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--number", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="files whose path has this in it")
+    arguments = parser.parse_args()
+    os.environ |= {"NUMBA_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "ci"}
+    # Everything that takes long to import and is not changed, once for all children.
+    import cvxpy  # noqa: F401
+    import numba  # noqa: F401
+    import pandas  # noqa: F401
+    import pytest  # noqa: F401
+    import sklearn.manifold
+    import sklearn.utils.estimator_checks  # noqa: F401
+
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "tree"
+        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".*", "__pycache__", "results"))
+        chosen = drawn(arguments.number, arguments.seed, arguments.only)
+        limits = {module: _limit(folder, module) for module in sorted({m[0] for m in chosen})}
+        for module, path, line, what, source in chosen:
+            original = (folder / path).read_text()
+            (folder / path).write_text(source)
+            ended = outcome(folder, TESTS[module], limits[module])
+            (folder / path).write_text(original)
+            counts[ended] += 1
+            if ended == "survived":
+                print(f"{path}:{line}  {what}", flush=True)
+    noticed = sum(counts.values()) - counts["survived"]
+    print(f"{noticed} of {sum(counts.values())} noticed: {dict(counts)}")
+
+
+if __name__ == "__main__":
+    main()
