@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
 from ..graphs import Pairs
 from ._pair_distances import add_pair_distances
@@ -64,10 +63,11 @@ class MultiScaleMetric:
         if row_pairs is None or column_pairs is None:
             filled = np.empty(self._X.shape)
             _fill_in(self._X, values, row_labels, column_labels, weight, filled, self._estimates)
+            # NumPy sees the product with itself, and lets other threads run, unlike SciPy's dsyrk.
             if row_pairs is None:
-                _add_distances(_products(filled), filled, weight, self._rows)
+                _add_distances(filled @ filled.T, filled, weight, self._rows)
             if column_pairs is None:
-                _add_distances(_products(filled.T), filled.T, weight, self._columns)
+                _add_distances(filled.T @ filled, filled.T, weight, self._columns)
             del filled
         else:
             _add_estimate(values, row_labels, column_labels, weight, self._estimates)
@@ -115,7 +115,7 @@ class MultiScaleMetric:
             ):
                 sums[:] = 0.0
                 if pairs is None:
-                    _add_distances(_products(X), X, self.total_weight, sums)
+                    _add_distances(X @ X.T, X, self.total_weight, sums)
                 else:
                     nothing = np.zeros((1, 1)), *(np.zeros(n, dtype=np.intp) for n in X.shape)
                     add_pair_distances(X, *nothing, pairs, self.total_weight, sums)
@@ -138,15 +138,6 @@ def _fill_in(X, values, row_labels, column_labels, weight, filled, estimates):
             u = block[column_labels[j]]
             filled[i, j] = u if np.isnan(X[i, j]) else X[i, j]
             estimates[i, j] += weight * u
-
-
-def _products(X: Array) -> Array:
-    """The inner products of the rows of X on and above the diagonal; below it, anything."""
-    # BLAS thinks in columns, so that its lower triangle is our upper one.
-    products = np.empty((len(X), len(X)), order="F")
-    if X.flags.c_contiguous:
-        return dsyrk(1.0, X.T, trans=1, lower=1, c=products, overwrite_c=1).T
-    return dsyrk(1.0, X, lower=1, c=products, overwrite_c=1).T
 
 
 @njit(cache=True, nogil=True)
