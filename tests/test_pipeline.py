@@ -30,10 +30,12 @@ def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
     settings = check_settings(CoManifold(first_graphs=first_graphs, tol=1e-2, start_scale=(-3, -3)))
     hidden = Hidden(X)
     rest = hidden.rest
-    compared = LowRankCompletion(hidden).rest if first_graphs == "low-rank" else rest
-    judged = _pipeline._passes(
-        rest, lambda: compared, settings, [ErrorWeights(hidden)], "", quiet, keep_scales=True
-    )[-1].sweep
+    factors = LowRankCompletion(hidden).factors_of_rest if first_graphs == "low-rank" else None
+    beginning = _pipeline.begin(rest, factors, settings)
+    options = {"report": quiet, "keep_scales": True}
+    judged = _pipeline._passes(rest, beginning, settings, [ErrorWeights(hidden)], "", **options)[
+        -1
+    ].sweep
     errors = {}
     for scale, blocks in zip(judged.scales, judged.blocks, strict=True):
         U = blocks.values[blocks.row_labels][:, blocks.column_labels]
@@ -48,14 +50,17 @@ def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
     assert sum(found.values()) + done.low_rank_weight == pytest.approx(1.0)
     if first_graphs == "low-rank":
-        error = np.mean((compared - X)[hidden.rows, hidden.columns] ** 2) + hidden.floor
+        A, B = factors
+        error = np.mean((A @ B.T - X)[hidden.rows, hidden.columns] ** 2) + hidden.floor
         assert done.low_rank_weight == pytest.approx(ratio[0] * error**-10.0)
 
 
 def test_later_passes_use_the_distances_of_the_one_before():
     X = standard_matrix(1)
     settings = check_settings(CoManifold(alpha=-0.5, n_passes=3, first_graphs="masked"))
-    passes = _pipeline._passes(X, lambda: X, settings, [_pipeline.CostWeights(-0.5)] * 3, "", quiet)
+    weights = [_pipeline.CostWeights(-0.5)] * 3
+    beginning = _pipeline.begin(X, None, settings)
+    passes = _pipeline._passes(X, beginning, settings, weights, "", report=quiet)
     for before, after in pairwise(passes):
         by_row, by_column = before.sweep.metric.distances()
         for graph, distances in ((after.row_graph, by_row), (after.column_graph, by_column)):

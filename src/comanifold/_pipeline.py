@@ -1,6 +1,6 @@
 """Graphs, surface, metric, and again: the passes of a fit, on a matrix in standard units."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from ._callbacks import Progress
 from ._checkpoint import Checkpoint
-from ._sweep import Sweep, Weights, sweep
+from ._parallel import in_parallel
+from ._sweep import PairsOfModes, Sweep, Weights, sweep
+from ._threads import plain_interrupts, single_threaded_blas
 from .graphs import CandidatePairs, Graph, Pairs
-from .low_rank import LowRankCompletion, fill_in
+from .low_rank import Factors, LowRankCompletion, fill_in
 from .metrics import CostWeights, ErrorWeights, Hidden, WeightsAsBefore
 from .penalties import Penalty
-from .solvers import Surface
+from .solvers import Solved, Surface
 
 Array = NDArray[np.float64]
 Report = Callable[[str, Sweep], None]
@@ -67,40 +69,57 @@ class Pass:
     low_rank_weight: float = 0.0
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """What a pass begins with: its graphs and the first scale of its surface.
+
+    The pairs are those whose distances are kept, None for all.
+    """
+
+    row_graph: Graph
+    column_graph: Graph
+    pairs: PairsOfModes
+    surface: Surface
+    first: Solved
+
+
 def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
     """The last pass over X, every row and column of which has an observed entry."""
     hidden = Hidden(X, in_parts=settings.is_sparse)
+    options: dict[str, Any] = {"report": report, "keep_scales": keep_scales}
     if not len(hidden.values):
         # Nothing is missing, and the metric is the Euclidean distance whatever the weights, and
         # leads to the same graphs; or too little is there to judge by.
         alpha = _PAPER_ALPHA if settings.alpha is None else settings.alpha
         is_complete = not np.isnan(X).any()
         weights: list[Weights] = [CostWeights(alpha)] * (1 if is_complete else settings.n_passes)
-        last = _passes(X, lambda: X, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+        last = _passes(X, begin(X, None, settings), settings, weights, "pass", **options)[-1]
         return last if settings.alpha is not None else _with_unit_weight(last)
+    factors: Factors | None = None
     low_rank = settings.first_graphs == "low-rank"
-    # Both made where they are needed, and not kept: each is as large as the data.
-    compared, compared_rest = (lambda: X), (lambda: hidden.rest)
     if low_rank:
         completion = LowRankCompletion(hidden, iterative=settings.is_sparse)
         factors = completion.factors(X)
-        compared, compared_rest = (lambda: fill_in(X, *factors)), (lambda: completion.rest)
     if settings.alpha is not None:
         weights = [CostWeights(settings.alpha)] * settings.n_passes
-        return _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+        return _passes(X, begin(X, factors, settings), settings, weights, "pass", **options)[-1]
     # No pass sees the entries it is judged by: all of them run on the rest of the matrix.
     judge: list[Weights] = [ErrorWeights(hidden)] * settings.n_passes
-    name = "pass with entries hidden"
     # An estimate predicts as well long before it is exact.
     rough = replace(settings, tol=max(settings.tol, _TOL_TO_JUDGE))
-    judged = _passes(hidden.rest, compared_rest, rough, judge, name, report, for_embedding=False)
+    rest = hidden.rest
+    beginnings = _beginnings(
+        (rest, completion.factors_of_rest if low_rank else None, rough), (X, factors, settings)
+    )
+    name = "pass with entries hidden"
+    judged = _passes(rest, next(beginnings), rough, judge, name, report=report, for_embedding=False)
     weights = [WeightsAsBefore(done.sweep.scales) for done in judged]
-    last = _passes(X, compared, settings, weights, "pass", report, keep_scales=keep_scales)[-1]
+    last = _passes(X, next(beginnings), settings, weights, "pass", **options)[-1]
     if not low_rank:
         return _with_unit_weight(last)
     # The completion is a filled-in matrix as well, and counts as one more scale.
-    weight = hidden.weigh(compared_rest()[hidden.rows, hidden.columns]) / weights[-1].unit
-    last.sweep.metric.add(compared(), np.arange(len(X)), np.arange(X.shape[1]), weight)
+    weight = hidden.weigh(completion.predicted) / weights[-1].unit
+    last.sweep.metric.add(fill_in(X, *factors), np.arange(len(X)), np.arange(X.shape[1]), weight)
     return _with_unit_weight(replace(last, low_rank_weight=weight))
 
 
@@ -118,58 +137,108 @@ def _with_unit_weight(done: Pass) -> Pass:
 
 def _passes(
     X: Array,
-    compared: Callable[[], Array],
+    beginning: Beginning,
     settings: Settings,
     weights: list[Weights],
     name: str,
-    report: Report,
     *,
+    report: Report,
     for_embedding: bool = True,
     keep_scales: bool = False,
 ) -> list[Pass]:
     """One pass for each of the weights; only the last keeps its scales.
 
     Without an embedding to come, the last needs no metric.
-
-    The rows and columns of `compared()` are what the neighbours in the first graphs are found by.
     """
-    options: dict[str, Any] = {
-        "penalty": settings.penalty,
-        "solver": settings.solver,
-        "continuation": settings.continuation,
-        "max_iter": settings.max_iter,
-        "tol": settings.tol,
-    }
-    for_rows, for_columns = settings.n_neighbors
-    points = compared()
-    row_graph, row_pairs = _first_graph(points, for_rows, settings.n_candidates[0])
-    column_graph, column_pairs = _first_graph(points.T, for_columns, settings.n_candidates[1])
-    del points
     done: list[Pass] = []
     for number, weight in enumerate(weights, start=1):
-        if done:
-            by_row, by_column = done[-1].sweep.metric.distances()
-            row_graph = Graph.from_distances(by_row, for_rows)
-            column_graph = Graph.from_distances(by_column, for_columns)
         settings.progress.begin_pass(name)
         result = sweep(
-            Surface(X, row_graph, column_graph, **options),
+            beginning.surface,
             X,
-            start=settings.start,
+            first=beginning.first,
             traversal=settings.traversal,
             weights=weight,
             keep_scales=keep_scales and number == len(weights),
             n_jobs=settings.n_jobs,
             arm_done=settings.progress.arm_done,
             with_metric=for_embedding or number < len(weights),
-            pairs=(row_pairs, column_pairs),
+            pairs=beginning.pairs,
             checkpoint=settings.checkpoint,
             name=f"{name.replace(' ', '-')}-{number}",
         )
         settings.progress.end()
         report(f"{name} {number} of {len(weights)}", result)
-        done.append(Pass(row_graph, column_graph, result))
+        done.append(Pass(beginning.row_graph, beginning.column_graph, result))
+        if number < len(weights):
+            beginning = _begin_again(X, result, beginning.pairs, settings)
     return done
+
+
+def begin(X: Array, factors: Factors | None, settings: Settings) -> Beginning:
+    """The first pass: neighbours are near in X, or in X filled in by a product of factors."""
+    points = X if factors is None else fill_in(X, *factors)
+    for_rows, for_columns = settings.n_neighbors
+    row_graph, row_pairs = _first_graph(points, for_rows, settings.n_candidates[0])
+    column_graph, column_pairs = _first_graph(points.T, for_columns, settings.n_candidates[1])
+    del points
+    return _begin(X, row_graph, column_graph, (row_pairs, column_pairs), settings)
+
+
+def _begin_again(X: Array, before: Sweep, pairs: PairsOfModes, settings: Settings) -> Beginning:
+    """A pass after another, whose distances say who is near."""
+    graphs = (
+        Graph.from_distances(distances, n_neighbors)
+        for distances, n_neighbors in zip(
+            before.metric.distances(), settings.n_neighbors, strict=True
+        )
+    )
+    return _begin(X, *graphs, pairs, settings)
+
+
+def _begin(
+    X: Array, row_graph: Graph, column_graph: Graph, pairs: PairsOfModes, settings: Settings
+) -> Beginning:
+    surface = Surface(
+        X,
+        row_graph,
+        column_graph,
+        penalty=settings.penalty,
+        solver=settings.solver,
+        continuation=settings.continuation,
+        max_iter=settings.max_iter,
+        tol=settings.tol,
+    )
+    first = surface.start() if settings.start is None else surface.solve(*settings.start)
+    return Beginning(row_graph, column_graph, pairs, surface, first)
+
+
+def _beginnings(*tasks: tuple[Array, Factors | None, Settings]) -> Iterator[Beginning]:
+    """One of each task, in their order.
+
+    They are made side by side, but one by one when needed if distances are sparse, which is when
+    there is no memory for two.
+    """
+    settings = tasks[-1][-1]
+    if settings.is_sparse:
+        return (begin(*task) for task in tasks)
+    calls = (
+        (_numbered, (number, X, factors, replace(of_task, checkpoint=None, progress=Progress())))
+        for number, (X, factors, of_task) in enumerate(tasks)
+    )
+    with (
+        plain_interrupts(),
+        in_parallel(calls, n_jobs=settings.n_jobs, prefer="threads") as results,
+    ):
+        found = dict(results)
+    return (found.pop(number) for number in range(len(tasks)))
+
+
+def _numbered(
+    number: int, X: Array, factors: Factors | None, settings: Settings
+) -> tuple[int, Beginning]:
+    with single_threaded_blas():
+        return number, begin(X, factors, settings)
 
 
 def _first_graph(

@@ -101,7 +101,7 @@ def sweep(
     surface: Surface,
     X: Array,
     *,
-    start: tuple[int, int] | None,
+    first: Solved,
     traversal: str,
     weights: Weights,
     keep_scales: bool,
@@ -112,7 +112,7 @@ def sweep(
     checkpoint: Checkpoint | None = None,
     name: str = "",
 ) -> Sweep:
-    """Solve the surface from `start`, or from where nothing is fused yet, to one cluster.
+    """Solve the surface from its first scale to one cluster.
 
     The tasks are the arms of the surface, and their sums are added in the order of the surface:
     the same bits for any number of workers. A checkpoint keeps those that are done, by `name`;
@@ -126,7 +126,6 @@ def sweep(
     finished = False
 
     def arms() -> Iterator:
-        first = surface.start() if start is None else surface.solve(*start)
         for solved in surface.chain(first, traversal):
             for direction in directions:
                 if finished:

@@ -76,11 +76,17 @@ def distance_blocks(
     centred[~observed] = 0.0
     mask = observed.astype(float)
     squares = centred**2
+    is_complete = observed.all()
+    lengths = squares.sum(axis=1)
     for start in range(0, n_rows, _BLOCK):
         stop = min(start + _BLOCK, n_rows)
         rows = slice(start, stop)
-        shared = mask[rows] @ mask.T
-        sizes = squares[rows] @ mask.T + mask[rows] @ squares.T
+        if is_complete:
+            shared = np.full((stop - start, len(X)), float(X.shape[1]))
+            sizes = lengths[rows, None] + lengths
+        else:
+            shared = mask[rows] @ mask.T
+            sizes = squares[rows] @ mask.T + mask[rows] @ squares.T
         block = sizes - 2.0 * (centred[rows] @ centred.T)
         # A difference of large numbers keeps few digits when it is small: add those up plainly.
         _sum_small_differences(centred, observed, start, block, 1e-6 * sizes)
