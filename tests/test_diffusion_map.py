@@ -248,3 +248,13 @@ def test_many_points_along_a_curve(monkeypatch):
     monkeypatch.setattr(diffusion_map, "_DENSE", 5000)
     exact = DiffusionMap(3, metric="precomputed").fit(upper + upper.T)
     np.testing.assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=0, atol=1e-11)
+
+
+def test_a_local_bandwidth_with_fewer_points_than_the_neighbour_named():
+    D = np.abs(np.subtract.outer([0.0, 1.0, 3.0], [0.0, 1.0, 3.0]))
+    for wrap in (np.asarray, sparse.csr_array):
+        model = DiffusionMap(1, metric="precomputed", bandwidth=("local", 5)).fit(wrap(D))
+        np.testing.assert_array_equal(model.bandwidth_, [3.0, 2.0, 3.0])
+    D[0, 2] = D[2, 0] = np.inf
+    model = DiffusionMap(1, metric="precomputed", bandwidth=("local", 5)).fit(D)
+    np.testing.assert_array_equal(model.bandwidth_, [1.0, 2.0, 2.0])

@@ -110,3 +110,22 @@ def test_a_directory_is_whole_or_as_it_was(tmp_path):
     with pytest.raises(FileExistsError, match="something else"):
         refuse_taken(path, marker="other", overwrite=True)
     assert [entry.name for entry in tmp_path.iterdir()] == ["results"]
+
+
+def test_a_directory_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "results"
+    write(path, "old", overwrite=False)
+    rename, n_calls = os.rename, []
+
+    def second_fails(source, target):
+        n_calls.append(target)
+        if len(n_calls) == 2:
+            raise PermissionError("not now")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", second_fails)
+    with pytest.raises(PermissionError, match="not now"):
+        write(path, "new", overwrite=True)
+    assert len(n_calls) == 3
+    assert (path / "mark").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

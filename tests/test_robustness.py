@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.hostile import (
+    any_graph,
     assert_equal_bits,
+    assert_finite,
     documented_warnings,
     forms_of,
     matrices,
-    numbers_of,
+    result_or_reason,
+    some_of,
 )
 from scipy import sparse
 from scipy.cluster.hierarchy import is_valid_linkage
@@ -23,7 +26,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from comanifold import CoCluster, CoManifold, DiffusionMap, Graph, co_cluster, masked_distances
+from comanifold import CoCluster, CoManifold, DiffusionMap, co_cluster, masked_distances
 from comanifold.penalties import MCP, Snowflake
 
 PENALTIES = st.sampled_from(["snowflake", "linear", "log", "mcp", Snowflake(0.1), MCP(0.01)])
@@ -69,22 +72,6 @@ DIFFUSION_MAP = {
     "diffusion_time": st.one_of(st.just(0), st.floats(0, 1e6)),
     "density_normalization": st.floats(0, 1),
 }
-
-
-def some_of(parameters):
-    """Any of the parameters, the others at their defaults."""
-    return st.fixed_dictionaries({}, optional=parameters)
-
-
-def result_or_reason(call, names=()):
-    """What a call returns, or None if its error names X, an array or a parameter."""
-    try:
-        with documented_warnings():
-            return call()
-    except ValueError as error:
-        told = str(error)
-    assert any(re.search(rf"\b{name}\b", told) for name in ("X", "array", *names)), told
-    return None
 
 
 def fitted(model, X):
@@ -157,13 +144,6 @@ MAY_BE_LOST = {
     f"{mode}_{name}_"
     for mode, name in itertools.product(("row", "column"), ("embedding", "distances", "affinity"))
 } | {"filled_"}
-
-
-def assert_finite(model, but):
-    """No NaN nor infinity anywhere, but in some attributes."""
-    own = {name: value for name, value in vars(model).items() if name not in but}
-    for where, value in numbers_of(own):
-        assert np.isfinite(value).all(), where
 
 
 def assert_all_but_lost_are_finite(model, X):
@@ -292,19 +272,6 @@ class TestDiffusionMap:
         if model is not None:
             assert_finite(model, but={})
             assert np.isfinite(model.transform(D)).all()
-
-
-@st.composite
-def any_graph(draw, n_nodes):
-    """Trees, cycles, several parts, no edge at all; weights of any size."""
-    pairs = [[i, j] for i in range(n_nodes) for j in range(i)]
-    edges = draw(st.lists(st.sampled_from(pairs), unique_by=tuple, max_size=20)) if pairs else []
-    weights = st.one_of(st.floats(0.1, 10), st.floats(1e-12, 1e12))
-    return Graph(
-        n_nodes,
-        np.reshape(edges, (-1, 2)).astype(int),
-        draw(st.lists(weights, min_size=len(edges), max_size=len(edges))),
-    )
 
 
 ODD = [None, "x", "", -1, 0, 1.5, np.nan, np.inf, True, [], [1, 2, 3], [[1], [2, 3]], {}, object()]

@@ -1,5 +1,6 @@
 """Matrices that are made to break things, and what may come of them."""
 
+import re
 import warnings
 from contextlib import contextmanager
 
@@ -7,6 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+
+from comanifold import Graph
 
 # What a result may warn of; anything else, such as a division by zero, is a fault.
 DOCUMENTED = (
@@ -148,3 +151,39 @@ def assert_equal_bits(one, other):
     for where, value in mine.items():
         if not where.endswith("seconds"):
             np.testing.assert_array_equal(value, yours[where], err_msg=where)
+
+
+def some_of(parameters):
+    """Any of the parameters, the others at their defaults."""
+    return st.fixed_dictionaries({}, optional=parameters)
+
+
+@st.composite
+def any_graph(draw, n_nodes):
+    """Trees, cycles, several parts, no edge at all; weights of any size."""
+    pairs = [[i, j] for i in range(n_nodes) for j in range(i)]
+    edges = draw(st.lists(st.sampled_from(pairs), unique_by=tuple, max_size=20)) if pairs else []
+    weights = st.one_of(st.floats(0.1, 10), st.floats(1e-12, 1e12))
+    return Graph(
+        n_nodes,
+        np.reshape(edges, (-1, 2)).astype(int),
+        draw(st.lists(weights, min_size=len(edges), max_size=len(edges))),
+    )
+
+
+def result_or_reason(call, names=()):
+    """What a call returns, or None if its error names X, an array or a parameter."""
+    try:
+        with documented_warnings():
+            return call()
+    except ValueError as error:
+        told = str(error)
+    assert any(re.search(rf"\b{name}\b", told) for name in ("X", "array", *names)), told
+    return None
+
+
+def assert_finite(model, but):
+    """No NaN nor infinity anywhere, but in some attributes."""
+    own = {name: value for name, value in vars(model).items() if name not in but}
+    for where, value in numbers_of(own):
+        assert np.isfinite(value).all(), where

@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.convex import convex_bicluster
-from oracles.problems import random_problem
+from oracles.problems import path, random_problem
 
 from comanifold import Graph, co_cluster, dual_bound, objective
 from comanifold.penalties import Linear, Snowflake
-from comanifold.solvers._certificate import holds_any_force, stationarity
+from comanifold.solvers._certificate import holds_any_force, holds_forces_up_to, stationarity
 from comanifold.solvers._dual import Dual
 from comanifold.solvers._fast import provably_fused
 from comanifold.solvers._fusion import Iterate
@@ -88,3 +88,26 @@ def test_a_large_cost_is_proved_to_fuse_everything():
     for penalty in (Linear(), Snowflake()):
         for labels in provably_fused(problem, penalty):
             assert labels.max() == 0
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_the_weakest_edge_says_what_forces_are_held(mode):
+    costs = [1e6, 1e6]
+    costs[mode] = 8.0
+    problem = Problem.build(
+        np.zeros((4, 4)), path(4), path(4), row_cost=costs[0], column_cost=costs[1]
+    )
+    slope = 0.5 / Snowflake(0.1).eps
+    held = 8.0 * slope / (2.0 * np.sqrt(4))
+    assert holds_forces_up_to(0.99 * held, problem, Snowflake(0.1))
+    assert not holds_forces_up_to(1.01 * held, problem, Snowflake(0.1))
+
+
+@pytest.mark.parametrize("costs", [(1e-6, 1e9), (1e9, 1e-6)])
+def test_both_modes_must_hold_their_forces(costs):
+    X = np.random.default_rng(0).normal(size=(4, 5))
+    problem = Problem.build(X, path(4), path(5), row_cost=costs[0], column_cost=costs[1])
+    mean = Iterate.start(problem, np.full(X.shape, X.mean()))
+    assert not holds_any_force(mean, problem, Snowflake(0.1))
+    strong = Problem.build(X, path(4), path(5), row_cost=1e9, column_cost=1e9)
+    assert holds_any_force(Iterate.start(strong, mean.V), strong, Snowflake(0.1))

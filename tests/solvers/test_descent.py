@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from oracles import descent as slow
-from oracles.problems import random_problem, standardised
+from oracles.problems import path, random_problem, standardised
 
 from comanifold.penalties import Log, Snowflake
 from comanifold.solvers import _descent_kernels as kernels
 from comanifold.solvers._certificate import _bound_on_forces
-from comanifold.solvers._descent import can_descend, descend
+from comanifold.solvers._descent import _as_blocks, can_descend, descend
 from comanifold.solvers._fast import minimise_fast
 from comanifold.solvers._outcome import Outcome
 from comanifold.solvers._problem import Problem
@@ -101,3 +101,13 @@ def test_snowflake_in_compiled_code(eps):
     assert stiffness[0] == 0.0
     expected = weights[1:] * penalty.derivative(norms[1:]) / norms[1:]
     np.testing.assert_allclose(stiffness[1:], expected, rtol=1e-12)
+
+
+def test_only_what_is_equal_is_fused_where_more_would_raise_the_objective():
+    X = np.array([[0.0, 1.0, 3.0], [0.1, 1.1, 3.2], [0.1, 1.1, 3.2], [5.0, 2.0, 7.0]])
+    problem = Problem.build(X, path(4), path(3), row_cost=1e-9, column_cost=1e-9)
+    state = kernels.measured(_as_blocks(problem), X.copy(), 1e-12)
+    fused, rows, columns = kernels.collapsed(state, 1e-12, close=10.0)
+    np.testing.assert_array_equal(rows, [0, 1, 1, 2])
+    np.testing.assert_array_equal(columns, [0, 1, 2])
+    assert fused.objective <= state.objective

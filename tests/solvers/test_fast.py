@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from oracles.problems import random_problem, standardised
+from oracles.problems import path, random_problem, standardised
 
 from comanifold.penalties import Linear, Log, Snowflake
 from comanifold.solvers import _fast, _quadratic
 from comanifold.solvers._certificate import relative_gap, stationarity
 from comanifold.solvers._fusion import Iterate
+from comanifold.solvers._multipliers import minimise_by_multipliers
 from comanifold.solvers._problem import Problem
 
 
@@ -98,3 +99,20 @@ def test_out_of_iterations_nothing_is_said_to_hold_unchecked(monkeypatch):
     outcome = _fast.minimise_fast(problem, None, Snowflake(), max_iter=enough, tol=1e-6)
     assert outcome.dual is not None
     assert outcome.n_iter <= enough
+
+
+def test_how_steep_is_steep():
+    X = np.zeros((4, 9))
+    slope = 1e3 * np.sqrt(9 * 36)  # of a penalty at the origin, at weights of one
+    problem = Problem.build(X, path(4), path(9), row_cost=1.0, column_cost=1.0)
+    assert _fast.is_steep(problem, Snowflake(eps=0.5 / (1.01 * slope)))
+    assert not _fast.is_steep(problem, Snowflake(eps=0.5 / (0.99 * slope)))
+
+
+def test_a_single_iteration_is_made():
+    p = random_problem(1)
+    problem = Problem.build(p.X, p.row_graph, p.column_graph, row_cost=0.1, column_cost=0.1)
+    start = np.zeros_like(problem.means)
+    outcome = minimise_by_multipliers(problem, start, Linear(), max_iter=1, tol=1e-12)
+    assert len(outcome.history) == 2
+    assert outcome.history[1] < outcome.history[0]
