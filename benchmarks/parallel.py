@@ -15,6 +15,8 @@ from joblib import parallel_config
 
 from comanifold import CoManifold, _sweep
 
+WORKERS = {"threads": "threading", "processes": "loky"}
+
 
 def fit(X, backend, n_jobs):
     with parallel_config(backend, n_jobs=n_jobs):
@@ -48,6 +50,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--shape", type=int, nargs=2, default=(600, 400))
+    parser.add_argument("--workers", choices=WORKERS, nargs="+", default=list(WORKERS))
     options = parser.parse_args()
     X = remove(stand_in(*options.shape), 0.5, 0)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
@@ -61,7 +64,8 @@ def main():
         f"common, and each {np.mean(own) / X.nbytes:.2f} times the matrix (mean), "
         f"{max(own) / X.nbytes:.2f} (most)"
     )
-    for name, backend in (("threads", "threading"), ("processes", "loky")):
+    for name in options.workers:
+        backend = WORKERS[name]
         fit(X, backend, 2)  # starts the workers, compiles
         seconds = {}
         for n_jobs in (1, 2):
