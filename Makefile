@@ -2,13 +2,15 @@
 # make test    sets up and runs the tests
 # make lint    sets up and runs the linters
 # make docs    sets up and builds the documentation into docs/_build/html
+# make coverage   runs the tests of the kernels without compiling, then all tests, and counts
+#                 the branches that neither took
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint docs coverage clean
 
 demo: $(VENV)/.installed
 	$(BIN)/comanifold demo
@@ -24,8 +26,20 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going docs docs/_build/html
 	@echo "Open docs/_build/html/index.html in a browser."
 
+KERNELS := tests/graphs tests/penalties tests/solvers tests/metrics tests/test_low_rank.py \
+    tests/test_diffusion_map.py tests/test_robustness.py
+# Minutes without compiling.
+TOO_LONG := tests/solvers/test_fast.py::test_merging_leaves_fewer_clusters_and_a_lower_objective
+
+coverage: $(VENV)/.installed-dev
+	$(BIN)/coverage erase
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q $(KERNELS) --deselect $(TOO_LONG)
+	$(BIN)/coverage run -m pytest -q -n auto
+	$(BIN)/coverage combine
+	$(BIN)/coverage report --fail-under=95
+
 clean:
-	rm -rf $(VENV) results .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) results .pytest_cache .ruff_cache .hypothesis .coverage*
 	rm -rf docs/_build docs/_generated docs/auto_examples docs/reference docs/sg_execution_times.rst
 
 $(BIN)/python:
