@@ -53,6 +53,11 @@ def test_bad_number_of_nodes_is_refused(n_nodes):
         Graph(n_nodes, [])
 
 
+@pytest.mark.parametrize("nothing", [[], np.empty((0, 2)), np.empty((0, 2), dtype=int)])
+def test_no_edges(nothing):
+    assert Graph(3, nothing).n_components == 3
+
+
 def test_weights_are_one_by_default():
     np.testing.assert_array_equal(Graph(3, [[0, 1], [2, 1]]).weights, [1.0, 1.0])
 

@@ -23,6 +23,18 @@ def test_which_penalties_are_steep():
     assert not _fast.is_steep(problem, Linear())
 
 
+@pytest.mark.parametrize("mode", [0, 1])
+def test_steep_is_a_slope_that_holds_all_entries_by_far(mode):
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    needed = _fast._STEEP * np.sqrt(6 * 24) / Snowflake(0.01).derivative(np.zeros(1))[0]
+    graphs = path(6), path(4)
+    for factor, expected in ((1.01, True), (0.99, False)):
+        costs = [1e3 * needed, 1e3 * needed]
+        costs[mode] = factor * needed
+        problem = Problem.build(X, *graphs, row_cost=costs[0], column_cost=costs[1])
+        assert _fast.is_steep(problem, Snowflake(0.01)) is expected
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_fusions_that_may_not_hold_are_checked_by_their_multipliers(seed, monkeypatch):
     problem = standard(seed)

@@ -126,7 +126,8 @@ def is_steep(problem: Problem, penalty: Penalty) -> bool:
     lightest = min(
         problem.rows.weights.min(initial=np.inf), problem.columns.weights.min(initial=np.inf)
     )
-    return slope * lightest >= _STEEP * np.sqrt(max(problem.counts.shape) * problem.counts.sum())
+    size = np.sqrt(max(problem.counts.shape) * problem.counts.sum())
+    return bool(slope * lightest >= _STEEP * size)
 
 
 def _smoothed_data(problem: Problem, penalty: Penalty) -> Array:
