@@ -113,6 +113,7 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     )
     name = "pass with entries hidden"
     judged = _passes(rest, next(beginnings), rough, judge, name, report=report, for_embedding=False)
+    del rest
     weights = [WeightsAsBefore(done.sweep.scales) for done in judged]
     last = _passes(X, next(beginnings), settings, weights, "pass", **options)[-1]
     if not low_rank:
@@ -221,7 +222,8 @@ def _beginnings(*tasks: tuple[Array, Factors | None, Settings]) -> Iterator[Begi
     """
     settings = tasks[-1][-1]
     if settings.is_sparse:
-        return (begin(*task) for task in tasks)
+        left = list(tasks)  # each is let go of once it has begun
+        return (begin(*left.pop(0)) for _ in range(len(tasks)))
     calls = (
         (_numbered, (number, X, factors, replace(of_task, checkpoint=None, progress=Progress())))
         for number, (X, factors, of_task) in enumerate(tasks)
