@@ -54,6 +54,13 @@ def test_rows_that_share_no_column_are_infinitely_far_apart():
     assert D[0, 2] == 1.0
 
 
+def test_rows_without_entries_are_refused_among_themselves_and_far_from_others():
+    nothing = np.full((1, 2), np.nan)
+    with pytest.raises(ValueError, match="no observed entry"):
+        masked_distances(nothing)
+    np.testing.assert_array_equal(masked_distances(nothing, [[1.0, 2.0]]), [[np.inf]])
+
+
 def test_duplicates_are_at_distance_zero_however_large_the_values():
     rng = np.random.default_rng(3)
     X = np.repeat(1e6 + rng.normal(size=(5, 8)), 2, axis=0)

@@ -1,4 +1,5 @@
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -116,6 +117,21 @@ def test_check_says_which_part_is_broken(value, derivative, message):
         check_penalty(penalty)
     with pytest.raises(ValueError, match=message):
         get_penalty(penalty)
+
+
+@pytest.mark.parametrize(
+    ("value", "derivative"),
+    [
+        (lambda z: z**2, lambda z: 2.0 * z),
+        (lambda z: np.log1p(z), lambda z: 1.0 / (1.0 + z) ** 2),
+        (lambda z: z / (1 + z**2), lambda z: (1 - z**2) / (1 + z**2) ** 2),
+    ],
+)
+def test_check_names_a_slope_and_the_place_that_has_it(value, derivative):
+    with pytest.raises(ValueError, match="at z = ") as caught:
+        check_penalty(Broken(value, derivative))
+    slope, place = re.search(r"(\S+) at z = (\S+)$", str(caught.value)).groups()
+    assert float(slope) == pytest.approx(derivative(float(place)), rel=1e-4)
 
 
 def test_an_object_without_the_two_functions_is_refused():
