@@ -18,6 +18,7 @@ _HOMES = {
     "masked_distances": "graphs",
     "objective": "solvers",
 }
+_MODULES = ("anndata", "baselines", "datasets", "penalties", "plotting", "report", "tables")
 
 __all__ = [
     "Certificate",
@@ -35,10 +36,12 @@ __all__ = [
     "objective",
     "penalties",
     "plotting",
+    "report",
+    "tables",
 ]
 
 if TYPE_CHECKING:
-    from . import anndata, baselines, datasets, penalties, plotting
+    from . import anndata, baselines, datasets, penalties, plotting, report, tables
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
     from .diffusion_map import DiffusionMap
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in ("anndata", "baselines", "datasets", "penalties", "plotting"):
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
