@@ -147,7 +147,8 @@ def test_an_estimator_that_places_no_new_points():
     [
         ({"n_components": 0}, "n_components must be a positive integer"),
         ({"n_components": 18}, "X has 18 column"),
-        ({"n_neighbors": 0}, "n_neighbors must be at least 1"),
+        ({"n_neighbors": 0}, "n_neighbors must be a positive integer, got 0"),
+        ({"n_neighbors": "5", "distances": "sparse"}, "n_neighbors must be a positive integer"),
         ({"n_neighbors": (1, 2, 3)}, "n_neighbors must be"),
         ({"penalty": "cubic"}, "penalty"),
         ({"solver": "slow"}, "solver must be one of 'fast', 'paper'"),

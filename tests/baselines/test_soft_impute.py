@@ -108,8 +108,11 @@ def test_rows_and_columns_without_entries():
 
 
 def test_too_few_iterations_are_named():
+    X = low_rank(0)[1]
     with pytest.warns(ConvergenceWarning, match="SoftImpute stopped after 2 iterations"):
-        SoftImpute(penalty=0.1, max_iter=2).fit(low_rank(0)[1])
+        SoftImpute(penalty=0.1, max_iter=2).fit(X)
+    needed = SoftImpute(penalty=0.1).fit(X).n_iter_
+    assert SoftImpute(penalty=0.1, max_iter=needed).fit(X).n_iter_ == needed  # and no warning
 
 
 @pytest.mark.parametrize(
