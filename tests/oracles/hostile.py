@@ -1,5 +1,6 @@
-"""Matrices that are made to break things, and what may come of them."""
+"""Matrices and parameters that are made to break things, and what may come of them."""
 
+import re
 import warnings
 from contextlib import contextmanager
 
@@ -7,6 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+
+from comanifold.penalties import MCP, Snowflake
 
 # What a result may warn of; anything else, such as a division by zero, is a fault.
 DOCUMENTED = (
@@ -123,6 +126,35 @@ def forms_of(X):
     return forms
 
 
+PENALTIES = st.sampled_from(["snowflake", "linear", "log", "mcp", Snowflake(0.1), MCP(0.01)])
+NEIGHBORS = st.one_of(st.integers(1, 15), st.tuples(st.integers(1, 9), st.integers(1, 9)))
+BANDWIDTHS = st.one_of(
+    st.sampled_from(["local", "median"]),
+    st.tuples(st.just("local"), st.integers(1, 20)),
+    st.floats(1e-200, 1e200),
+)
+
+
+def some_of(parameters):
+    """Any of the parameters, the others at their defaults."""
+    return st.fixed_dictionaries({}, optional=parameters)
+
+
+def result_or_reason(call, names=()):
+    """What a call returns, or None if its error names X, an array or a parameter."""
+    try:
+        with documented_warnings():
+            return call()
+    except ValueError as error:
+        told = str(error)
+    assert any(re.search(rf"\b{name}\b", told) for name in ("X", "array", *names)), told
+    return None
+
+
+def fitted(model, X):
+    return result_or_reason(lambda: model.fit(X), model.get_params())
+
+
 def numbers_of(result):
     """All floating-point arrays and numbers of an object, by where they are."""
     pending = [("", result)]
@@ -148,3 +180,10 @@ def assert_equal_bits(one, other):
     for where, value in mine.items():
         if not where.endswith("seconds"):
             np.testing.assert_array_equal(value, yours[where], err_msg=where)
+
+
+def assert_finite(model, but):
+    """No NaN nor infinity anywhere, but in some attributes."""
+    own = {name: value for name, value in vars(model).items() if name not in but}
+    for where, value in numbers_of(own):
+        assert np.isfinite(value).all(), where
