@@ -33,7 +33,8 @@ TESTS = {
     "solvers": [
         "tests/solvers/test_problem.py",
         "tests/solvers/test_kernels.py",
-        "tests/test_regressions.py",
+        "tests/test_co_cluster_regressions.py",
+        "tests/test_odd_inputs.py",
         "tests/solvers",
         "--deselect=tests/solvers/test_fast.py::"
         "test_merging_leaves_fewer_clusters_and_a_lower_objective",
