@@ -29,8 +29,9 @@ def test_new_rows_of_a_curve_fall_between_their_neighbours():
 def test_a_new_row_with_nothing_observed_gets_no_place():
     X = random_matrix(9, 20, 16)
     model = CoManifold().fit(X)
-    with pytest.warns(UserWarning, match="new rows with no observed entry.*: 1"):
+    with pytest.warns(UserWarning, match="new rows with no observed entry.*: 1") as told:
         placed = model.transform(np.vstack([X[0], np.full(16, np.nan)]))
+    assert told[0].filename == __file__  # whose line it is
     assert np.isnan(placed[1]).all()
     np.testing.assert_allclose(placed[0], model.row_embedding_[0], atol=1e-6)
 

@@ -47,6 +47,7 @@ CO_MANIFOLD = {
     "max_iter": st.integers(1, 1000),
 }
 
+
 def look_at_scales(model, X):
     if not model.keep_scales and hasattr(model, "scales_"):
         with pytest.raises(ValueError, match="keep_scales=True"):

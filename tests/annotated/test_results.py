@@ -11,7 +11,6 @@ from sklearn.metrics import adjusted_rand_score
 from comanifold import CoManifold
 from comanifold.anndata import co_manifold
 
-
 # The same numbers as those of the array
 
 

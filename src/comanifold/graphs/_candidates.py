@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from ._masked_distances import _sum_small_differences
+from ._masked_distances import sum_small_differences
 from ._pairs import Array, Indices, Pairs
 
 # Rows at even steps in the order of their distance, past the nearest. Without them clusters in
@@ -87,7 +87,7 @@ class _Rows:
         block += sizes
         # A difference of large numbers keeps few digits when it is small: add those up plainly.
         sizes *= 1e-6
-        _sum_small_differences(self.X, self.observed, start, block, sizes)
+        sum_small_differences(self.X, self.observed, start, block, sizes)
         np.maximum(block, 0.0, out=block)
         with np.errstate(divide="ignore", invalid="ignore"):
             block /= shared

@@ -13,7 +13,7 @@ from ._masked_distances import distance_blocks
 from ._stored import NOT_DISTANCES, check_stored, nearest_stored
 
 Array = NDArray[np.float64]
-Blocks = Callable[[], Iterator[tuple[int, int, Array]]]
+DistanceBlocks = Callable[[], Iterator[tuple[int, int, Array]]]
 Fallback = Callable[[int, int], Array]
 
 
@@ -115,7 +115,7 @@ class Graph:
 
     @classmethod
     def _join_nearest(
-        cls, n_nodes: int, n_neighbors: int, blocks: Blocks, fallback: Fallback
+        cls, n_nodes: int, n_neighbors: int, blocks: DistanceBlocks, fallback: Fallback
     ) -> "Graph":
         """The graph of the nearest nodes by the distances that blocks() yields.
 

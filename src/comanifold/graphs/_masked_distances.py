@@ -89,7 +89,7 @@ def distance_blocks(
             sizes = squares[rows] @ mask.T + mask[rows] @ squares.T
         block = sizes - 2.0 * (centred[rows] @ centred.T)
         # A difference of large numbers keeps few digits when it is small: add those up plainly.
-        _sum_small_differences(centred, observed, start, block, 1e-6 * sizes)
+        sum_small_differences(centred, observed, start, block, 1e-6 * sizes)
         with np.errstate(divide="ignore", invalid="ignore"):
             block = np.sqrt(np.maximum(block, 0.0) / shared)
         block *= scale
@@ -99,7 +99,8 @@ def distance_blocks(
 
 
 @njit(cache=True, nogil=True)
-def _sum_small_differences(X, observed, start, block, threshold):
+def sum_small_differences(X, observed, start, block, threshold):
+    """Squared distances of the rows start + i to all, anew where they are below a threshold."""
     for i in range(block.shape[0]):
         a = start + i
         for j in range(block.shape[1]):
