@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from oracles.slow import soft_impute
 
 from comanifold import low_rank
 from comanifold.low_rank import LowRankCompletion, fill_in
@@ -18,16 +19,6 @@ def low_rank_matrix(seed, shape=(40, 30), rank=2, noise=0.1, missing=0.5):
 
 def completed_by(completion, X):
     return fill_in(X, *completion.factors(X))
-
-
-def soft_impute(X, penalty, rounds=3000):
-    """Mazumder, Hastie and Tibshirani (2010): fill in, shrink the singular values, repeat."""
-    missing = np.isnan(X)
-    Z = np.zeros_like(X)
-    for _ in range(rounds):
-        U, values, Vt = np.linalg.svd(np.where(missing, Z, X), full_matrices=False)
-        Z = (U * np.maximum(values - penalty, 0.0)) @ Vt
-    return Z
 
 
 @pytest.mark.parametrize("transposed", [False, True])

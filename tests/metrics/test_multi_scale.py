@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.fits import random_blocks
 from scipy.spatial.distance import pdist, squareform
 
 from comanifold.metrics import (
@@ -17,13 +18,6 @@ from comanifold.metrics import (
 from comanifold.solvers import Certificate, Scale
 
 
-def estimate(rng, shape):
-    """Labels and block values of an estimate that is constant on blocks."""
-    n_blocks = rng.integers(1, shape[0] + 1), rng.integers(1, shape[1] + 1)
-    labels = [rng.integers(n, size=size) for n, size in zip(n_blocks, shape, strict=True)]
-    return rng.normal(size=n_blocks), *labels
-
-
 @given(st.integers(0, 10**6), st.floats(0.0, 0.9))
 def test_distances_against_a_loop(seed, missing):
     rng = np.random.default_rng(seed)
@@ -33,7 +27,7 @@ def test_distances_against_a_loop(seed, missing):
     first, second = MultiScaleMetric(X), MultiScaleMetric(X)
     expected, mean, total = {"rows": 0.0, "columns": 0.0}, 0.0, 0.0
     for scale in range(4):
-        values, rows, columns = estimate(rng, X.shape)
+        values, rows, columns = random_blocks(rng, X.shape)
         weight = float(rng.uniform(0.1, 2.0))
         (first if scale % 2 else second).add(values, rows, columns, weight)
         filled = np.where(np.isnan(X), values[np.ix_(rows, columns)], X)
