@@ -1,6 +1,7 @@
 """CoManifold as a scikit-learn estimator."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -161,6 +162,7 @@ def test_an_estimator_that_places_no_new_points():
         ({"n_passes": True}, "n_passes must be a positive integer"),
         ({"embedding": "umap"}, "embedding must be one of 'diffusion'"),
         ({"embedding": 3}, "embedding must be"),
+        ({"embedding": SimpleNamespace(fit_transform=abs)}, "with fit_transform and get_params"),
         ({"bandwidth": 0.0}, "bandwidth must be"),
         ({"distances": "some"}, "distances must be one of 'auto', 'dense', 'sparse'"),
         ({"first_graphs": "full"}, "first_graphs must be one of 'low-rank', 'masked'"),

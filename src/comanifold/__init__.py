@@ -13,6 +13,7 @@ _HOMES = {
     "CoManifold": "co_manifold",
     "DiffusionMap": "diffusion_map",
     "Graph": "graphs",
+    "Scale": "solvers",
     "co_cluster": "co_clustering",
     "dual_bound": "solvers",
     "masked_distances": "graphs",
@@ -27,6 +28,7 @@ __all__ = [
     "CoManifold",
     "DiffusionMap",
     "Graph",
+    "Scale",
     "anndata",
     "baselines",
     "co_cluster",
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from .co_manifold import CoManifold
     from .diffusion_map import DiffusionMap
     from .graphs import Graph, masked_distances
-    from .solvers import Certificate, CoClustering, dual_bound, objective
+    from .solvers import Certificate, CoClustering, Scale, dual_bound, objective
 
 
 def __getattr__(name: str) -> Any:

@@ -58,10 +58,13 @@ def check_settings(model: Any) -> Settings:
     check_choice("distances", model.distances, ["auto", "dense", "sparse"])
     if isinstance(model.embedding, str):
         check_choice("embedding", model.embedding, ["diffusion"], "an estimator of distances")
-    elif isinstance(model.embedding, type) or not hasattr(model.embedding, "fit_transform"):
+    elif isinstance(model.embedding, type) or not all(
+        hasattr(model.embedding, method) for method in ("fit_transform", "get_params")
+    ):
         raise ValueError(
-            'embedding must be "diffusion" or an estimator with fit_transform that takes '
-            f"precomputed distances, got {model.embedding!r:.60}"
+            'embedding must be "diffusion" or an estimator of scikit-learn\'s kind, with '
+            "fit_transform and get_params, that takes precomputed distances, got "
+            f"{model.embedding!r:.60}"
         )
     else:
         _check_takes_distances(model.embedding)
