@@ -33,7 +33,8 @@ TESTS = {
     "solvers": [
         "tests/solvers/test_problem.py",
         "tests/solvers/test_kernels.py",
-        "tests/test_regressions.py",
+        "tests/test_co_cluster_regressions.py",
+        "tests/test_odd_inputs.py",
         "tests/solvers",
     ],
     "diffusion_map.py": ["tests/test_diffusion_map.py"],

@@ -170,8 +170,9 @@ class TestInput:
 
     def test_stopping_early_warns_and_says_so(self):
         p = random_problem(1, log_costs=(-1.0, -0.9))
-        with pytest.warns(ConvergenceWarning, match=r"status 'max_iter' after 1 iterations"):
+        with pytest.warns(ConvergenceWarning, match=r"status 'max_iter' after 1 iter") as told:
             result = co_cluster(*p.args, **p.costs, max_iter=1)
+        assert told[0].filename == __file__  # whose line it is
         assert result.status == "max_iter"
         assert result.certificate.stationarity > 1e-6
 

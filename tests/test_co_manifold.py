@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from oracles import surface as slow_surface
-from oracles.fits import random_matrix
+from oracles.fits import permute, random_matrix, shift_and_scale
 from scipy.spatial.distance import pdist, squareform
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
@@ -66,16 +66,6 @@ def equivariance(change, n_matrices=100, matrix=random_matrix, **parameters):
         for a, b in zip(found, expected, strict=True):
             assert np.abs(a - b).max() <= 0.2 * np.max(b)
     return agree
-
-
-def shift_and_scale(X, rng):
-    a, b = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-6, 6), rng.normal() * 100.0
-    return a * X + a * b, np.arange(X.shape[0]), np.arange(X.shape[1]), abs(a)
-
-
-def permute(X, rng):
-    rows, columns = rng.permutation(X.shape[0]), rng.permutation(X.shape[1])
-    return X[rows][:, columns], rows, columns, 1.0
 
 
 @pytest.mark.parametrize("change", [shift_and_scale, permute])

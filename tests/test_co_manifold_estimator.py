@@ -1,6 +1,7 @@
 """CoManifold as a scikit-learn estimator."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,8 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def holes(n_rows=24, n_columns=18, missing=0.4, seed=0):
+def blocks(n_rows=24, n_columns=18, missing=0.4, seed=0):
+    """Two groups of rows by two of columns, noise, and entries missing."""
     rng = np.random.default_rng(seed)
     X = np.kron([[0.0, 4.0], [8.0, 2.0]], np.ones((n_rows // 2, n_columns // 2)))
     X += 0.5 * rng.normal(size=X.shape)
@@ -33,20 +35,20 @@ def holes(n_rows=24, n_columns=18, missing=0.4, seed=0):
 
 
 def test_clone_pickle_and_refit():
-    X = holes()
+    X = blocks()
     model = CoManifold(n_neighbors=(4, 3), bandwidth=("local", 3), keep_scales=True).fit(X)
     assert clone(model).get_params() == model.get_params()
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     np.testing.assert_array_equal(again.row_linkage_, model.row_linkage_)
     first = model.row_embedding_.copy()
-    other = model.fit(holes(seed=1)).row_embedding_.copy()
+    other = model.fit(blocks(seed=1)).row_embedding_.copy()
     assert not np.allclose(first, other)
     np.testing.assert_array_equal(model.fit(X).row_embedding_, first)
 
 
 def test_the_input_is_not_changed():
-    X = holes()
+    X = blocks()
     before = X.copy()
     model = CoManifold().fit(X)
     model.transform(X)
@@ -55,7 +57,7 @@ def test_the_input_is_not_changed():
 
 
 def test_labels_of_a_data_frame_are_kept():
-    X = pd.DataFrame(holes(), index=[f"gene {i}" for i in range(24)])
+    X = pd.DataFrame(blocks(), index=[f"gene {i}" for i in range(24)])
     X.columns = [f"patient {j}" for j in range(18)]
     model = CoManifold().set_output(transform="pandas")
     embedding = model.fit_transform(X)
@@ -71,7 +73,7 @@ def test_labels_of_a_data_frame_are_kept():
 
 
 def test_in_a_pipeline_and_a_grid_search():
-    X = holes(n_rows=40)
+    X = blocks(n_rows=40)
     y = np.repeat([0, 1], 20)
     pipeline = make_pipeline(StandardScaler(), CoManifold(), KNeighborsClassifier(3))
     assert pipeline.fit(X, y).score(X, y) == 1.0
@@ -85,7 +87,7 @@ def test_in_a_pipeline_and_a_grid_search():
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
 def test_a_sparse_matrix_needs_a_meaning_of_what_is_absent(kind):
-    X = holes() + 1.0
+    X = blocks() + 1.0
     X[0, 0] = 0.0  # stored as it is: an observed zero
     rows, columns = np.nonzero(~np.isnan(X))
     stored = sparse.coo_array((X[rows, columns], (rows, columns)), shape=X.shape)
@@ -98,7 +100,7 @@ def test_a_sparse_matrix_needs_a_meaning_of_what_is_absent(kind):
 
 
 def test_masked_arrays_integers_and_single_precision():
-    X = np.round(holes() * 10)
+    X = np.round(blocks() * 10)
     model = CoManifold().fit(X)
     masked = np.ma.masked_invalid(X)
     np.testing.assert_array_equal(CoManifold().fit(masked).filled_, model.filled_)
@@ -110,7 +112,7 @@ def test_masked_arrays_integers_and_single_precision():
 
 
 def test_any_estimator_of_distances_can_embed():
-    X = holes()
+    X = blocks()
     isomap = CoManifold(embedding=Isomap(metric="precomputed", n_components=3, n_neighbors=15)).fit(
         X
     )
@@ -134,12 +136,12 @@ def test_an_estimator_that_places_no_new_points():
         mds = MDS(metric="precomputed", **parameters)
     except TypeError:  # older versions
         mds = MDS(dissimilarity="precomputed", n_init=1)
-    model = CoManifold(embedding=mds, random_state=3).fit(holes())
-    again = CoManifold(embedding=mds, random_state=3).fit(holes())
+    model = CoManifold(embedding=mds, random_state=3).fit(blocks())
+    again = CoManifold(embedding=mds, random_state=3).fit(blocks())
     np.testing.assert_array_equal(model.row_embedding_, again.row_embedding_)
     assert not hasattr(model, "transform_columns")
     with pytest.raises(AttributeError, match="transform"):
-        model.transform(holes())
+        model.transform(blocks())
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,8 @@ def test_an_estimator_that_places_no_new_points():
     [
         ({"n_components": 0}, "n_components must be a positive integer"),
         ({"n_components": 18}, "X has 18 column"),
-        ({"n_neighbors": 0}, "n_neighbors must be at least 1"),
+        ({"n_neighbors": 0}, "n_neighbors must be a positive integer, got 0"),
+        ({"n_neighbors": "5", "distances": "sparse"}, "n_neighbors must be a positive integer"),
         ({"n_neighbors": (1, 2, 3)}, "n_neighbors must be"),
         ({"penalty": "cubic"}, "penalty"),
         ({"solver": "slow"}, "solver must be one of 'fast', 'paper'"),
@@ -159,6 +162,7 @@ def test_an_estimator_that_places_no_new_points():
         ({"n_passes": True}, "n_passes must be a positive integer"),
         ({"embedding": "umap"}, "embedding must be one of 'diffusion'"),
         ({"embedding": 3}, "embedding must be"),
+        ({"embedding": SimpleNamespace(fit_transform=abs)}, "with fit_transform and get_params"),
         ({"bandwidth": 0.0}, "bandwidth must be"),
         ({"distances": "some"}, "distances must be one of 'auto', 'dense', 'sparse'"),
         ({"first_graphs": "full"}, "first_graphs must be one of 'low-rank', 'masked'"),
@@ -169,11 +173,11 @@ def test_an_estimator_that_places_no_new_points():
 )
 def test_wrong_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
-        CoManifold(**parameters).fit(holes())
+        CoManifold(**parameters).fit(blocks())
 
 
 def test_wrong_new_points_are_named():
-    model = CoManifold().fit(holes())
+    model = CoManifold().fit(blocks())
     with pytest.raises(ValueError, match="18 features"):
         model.transform(np.zeros((2, 5)))
     with pytest.raises(ValueError, match="must have the 24 rows"):
@@ -185,10 +189,10 @@ def test_wrong_new_points_are_named():
 
 
 def test_verbose_reports_on_standard_error(capfd):
-    CoManifold(verbose=2, n_passes=1, alpha=-0.5).fit(holes())
+    CoManifold(verbose=2, n_passes=1, alpha=-0.5).fit(blocks())
     out, err = capfd.readouterr()
     assert out == ""
     assert "pass 1 of 1" in err
     assert "n_row_clusters=24" in err
-    CoManifold().fit(holes())
+    CoManifold().fit(blocks())
     assert capfd.readouterr() == ("", "")

@@ -228,9 +228,11 @@ def test_verbose_is_checked_before_the_work(monkeypatch):
         CoManifold(verbose="x").fit(low_rank(0))
 
 
-def test_a_constant_matrix_with_gaps_and_sparse_distances():
-    X = np.full((6, 5), 0.125)
-    X[[0, 1, 2, 4, 5], [0, 3, 2, 4, 1]] = np.nan
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("shape", [(6, 5), (50, 45)])  # of the larger, few directions are sought
+def test_a_constant_matrix_with_gaps_and_sparse_distances(shape):
+    X = np.full(shape, 0.125)
+    X[np.random.default_rng(0).random(shape) < 0.2] = np.nan
     model = CoManifold(distances="sparse").fit(X)
     np.testing.assert_array_equal(model.filled_, 0.125)
     np.testing.assert_array_equal(model.row_distances_.data, 0.0)

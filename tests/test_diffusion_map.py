@@ -180,8 +180,9 @@ def test_parts_with_nothing_between_them_are_named():
     ("parameters", "message"),
     [
         ({"n_components": 0}, "n_components must be an integer from 1 to 29"),
+        ({"n_components": True}, "n_components must be an integer from 1 to 29"),
         ({"n_components": 30}, "one less than the number of points, got 30"),
-        ({"metric": "cosine"}, 'metric must be "masked" or "precomputed"'),
+        ({"metric": "cosine"}, "metric must be one of 'masked', 'precomputed', got 'cosine'"),
         ({"bandwidth": -1.0}, "bandwidth must be"),
         ({"bandwidth": "wide"}, "bandwidth must be"),
         ({"bandwidth": ("local", 0)}, "bandwidth must be"),

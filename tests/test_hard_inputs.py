@@ -14,9 +14,10 @@ def test_rows_and_columns_with_nothing_observed_stay_in_place():
     lost_rows, lost_column = [3, 11], 5
     with (
         pytest.warns(UserWarning, match=r"rows with no observed entry.*: 3, 11"),
-        pytest.warns(UserWarning, match=r"columns with no observed entry.*: 5"),
+        pytest.warns(UserWarning, match=r"columns with no observed entry.*: 5") as told,
     ):
         model = CoManifold(keep_scales=True).fit(with_gaps)
+    assert {warning.filename for warning in told} == {__file__}  # whose line it is
     np.testing.assert_array_equal(model.unobserved_rows_, lost_rows)
     np.testing.assert_array_equal(model.unobserved_columns_, [lost_column])
     plain = CoManifold(keep_scales=True).fit(X)

@@ -29,8 +29,9 @@ def test_new_rows_of_a_curve_fall_between_their_neighbours():
 def test_a_new_row_with_nothing_observed_gets_no_place():
     X = random_matrix(9, 20, 16)
     model = CoManifold().fit(X)
-    with pytest.warns(UserWarning, match="new rows with no observed entry.*: 1"):
+    with pytest.warns(UserWarning, match="new rows with no observed entry.*: 1") as told:
         placed = model.transform(np.vstack([X[0], np.full(16, np.nan)]))
+    assert told[0].filename == __file__  # whose line it is
     assert np.isnan(placed[1]).all()
     np.testing.assert_allclose(placed[0], model.row_embedding_[0], atol=1e-6)
 
@@ -63,3 +64,24 @@ def test_with_sparse_distances_nothing_observed_has_no_place():
         placed = model.transform(new)
     np.testing.assert_allclose(placed[[0, 2]], model.row_embedding_[[0, 2]], atol=1e-9)
     assert np.isnan(placed[1]).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*no observed entry")
+@pytest.mark.parametrize("value", [np.inf, 1e200])
+def test_a_new_column_with_a_value_that_is_too_large_is_refused_by_its_place(value):
+    X = holes()
+    X[2] = np.nan  # so that places among the observed rows are others
+    model = CoManifold().fit(X)
+    new = holes(seed=1)[:, :4]
+    new[7, 3] = value
+    place = "row 7, column 3" if np.isinf(value) else "values up to 1e[+]200"
+    with pytest.raises(ValueError, match=place):
+        model.transform_columns(new)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("distances", ["dense", "sparse"])
+def test_no_new_columns_are_refused(distances):
+    model = CoManifold(distances=distances).fit(holes(40, 30))
+    with pytest.raises(ValueError, match=r"and some columns, got shape \(40, 0\)"):
+        model.transform_columns(np.empty((40, 0)))

@@ -15,8 +15,16 @@ def test_every_public_name_is_there():
     for name in comanifold.__all__:
         assert getattr(comanifold, name) is not None
     assert set(comanifold.__all__) <= set(dir(comanifold))
+    assert set(comanifold.__all__) == {*comanifold._HOMES, *comanifold._MODULES}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         comanifold.nothing  # noqa: B018
+
+
+def test_modules_are_reached_from_the_package_alone():
+    code = (
+        "import comanifold as c; c.report.write_report, c.tables.read_table, c.datasets.make_curve"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_importing_loads_nothing_heavy():

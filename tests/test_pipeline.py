@@ -29,7 +29,7 @@ def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
     X = standard_matrix()
     settings = check_settings(CoManifold(first_graphs=first_graphs, tol=1e-2, start_scale=(-3, -3)))
     hidden = Hidden(X)
-    rest = hidden.rest
+    rest = hidden.rest()
     factors = LowRankCompletion(hidden).factors_of_rest if first_graphs == "low-rank" else None
     beginning = _pipeline.begin(rest, factors, settings)
     options = {"report": quiet, "keep_scales": True}

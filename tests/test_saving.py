@@ -1,26 +1,14 @@
 """Models that are saved and loaded again."""
 
-import json
-import os
-import pickle
-import zipfile
-
 import numpy as np
 import pytest
+from oracles.fits import holes
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
 
 from comanifold import CoManifold, Graph
 from comanifold.penalties import MCP, Log, Penalty
-
-
-def holes(seed=0, shape=(30, 20)):
-    rng = np.random.default_rng(seed)
-    X = np.cos(np.linspace(0, 3, shape[0])[:, None] - np.linspace(0, 3, shape[1]))
-    X += 0.1 * rng.normal(size=X.shape)
-    X[rng.random(X.shape) < 0.4] = np.nan
-    return X
 
 
 def assert_same(one, other, where="model"):
@@ -84,7 +72,7 @@ def test_a_loaded_model_is_the_same_to_the_last_bit(tmp_path, parameters):
     again = CoManifold.load(tmp_path / "model")
     assert_same(all_but_the_callbacks(model), all_but_the_callbacks(again))
     assert again.get_params() == model.get_params()
-    new = holes(1)
+    new = holes(seed=1)
     np.testing.assert_array_equal(again.transform(new), model.transform(new))
     np.testing.assert_array_equal(again.transform_columns(new), model.transform_columns(new))
     assert list(again.get_feature_names_out()) == list(model.get_feature_names_out())
@@ -157,7 +145,7 @@ def test_nothing_is_overwritten_unasked(model, saved):
     with pytest.raises(FileExistsError, match="not empty"):
         model.save(saved)
     assert {file.name: file.read_bytes() for file in saved.iterdir()} == before
-    CoManifold().fit(holes(2)).save(saved, overwrite=True)
+    CoManifold().fit(holes(seed=2)).save(saved, overwrite=True)
     assert CoManifold.load(saved).keep_scales is False
     assert [entry.name for entry in saved.parent.iterdir()] == ["model"]
     other = saved.parent / "work"
@@ -183,134 +171,3 @@ def test_a_save_that_fails_leaves_what_was_there(model, saved, monkeypatch):
         model.save(saved.parent / "new")
     assert {file.name: file.read_bytes() for file in saved.iterdir()} == before
     assert [entry.name for entry in saved.parent.iterdir()] == ["model"]
-
-
-def edit(saved, change):
-    description = json.loads((saved / "model.json").read_text())
-    change(description)
-    (saved / "model.json").write_text(json.dumps(description))
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda d: d.update(format_version=2, comanifold="9.0"), "comanifold 9.0.*update"),
-        (lambda d: d.update(format_version="1"), "no version"),
-        (lambda d: d.update(format="recipe"), "does not describe"),
-        (lambda d: d.update({"arrays (sha256)": "0" * 64}), "checksum"),
-        (lambda d: d.update(state=[]), "no state"),
-        (lambda d: d.pop("parameters"), "parameters"),
-        (lambda d: d["parameters"].update(fit="os.system"), "parameters"),
-        (lambda d: d["parameters"].update(penalty={"penalty": "system"}), "penalty"),
-        (lambda d: d["parameters"].update(penalty={"penalty": "Log", "x": 1}), "penalty"),
-        (lambda d: d["state"]["values"].update(_mean="much"), "_mean should be float"),
-        (lambda d: d["state"]["values"].update(n_iter_=True), "n_iter_ should be int"),
-        (lambda d: d["state"]["values"].update(_traversal="other"), "traversal"),
-        (lambda d: d["state"]["values"].pop("_scale"), "_scale should be float"),
-        (lambda d: d["state"]["scales"][0].update(l="low"), "l should be int"),
-        (lambda d: d["state"]["scales"][0].pop("k"), "other fields"),
-        (lambda d: d["state"]["scales"][0].update(certificate={"proof": 1.0}), "certificate"),
-        (lambda d: d["state"]["scales"].pop(), "block"),
-        (lambda d: d["state"].update(row=None), "row should be dict"),
-        (lambda d: d["state"]["row"].update(map={"metric": 3, "run": 1}), "parameters"),
-        (lambda d: d["state"]["row"].update(sparse=["row_distances_"]), "is not there"),
-        (lambda d: d["state"]["names"].update(row_names_in_=[1, 2]), "neither text"),
-        (lambda d: d["state"]["names"].update(row_names_in_=["a", "b"]), "2 labels for 30"),
-        (lambda d: d["state"]["names"].update(row_names_in_="array"), "is not there"),
-    ],
-)
-def test_a_description_that_does_not_fit_is_refused(saved, change, words):
-    edit(saved, change)
-    with pytest.raises(ValueError, match=words):
-        CoManifold.load(saved)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [(b"", "damaged"), (b"{", "damaged"), (b"\xff\xfe", "damaged"), (b"[" * 100_000, "damaged")],
-)
-def test_a_description_that_is_no_json_is_refused(saved, content, words):
-    (saved / "model.json").write_bytes(content)
-    with pytest.raises(ValueError, match=words):
-        CoManifold.load(saved)
-
-
-def replace_arrays(saved, change, compression=zipfile.ZIP_STORED):
-    """Change the bytes of some arrays, and mend the checksum."""
-    with zipfile.ZipFile(saved / "arrays.npz") as archive:
-        arrays = {name: archive.read(name) for name in archive.namelist()}
-    change(arrays)
-    with zipfile.ZipFile(saved / "arrays.npz", "w", compression) as archive:
-        for name, content in arrays.items():
-            archive.writestr(name, content)
-    mend_checksum(saved)
-
-
-def mend_checksum(saved):
-    import hashlib
-
-    digest = hashlib.sha256((saved / "arrays.npz").read_bytes()).hexdigest()
-    edit(saved, lambda d: d.update({"arrays (sha256)": digest}))
-
-
-def as_npy(array, **options):
-    from io import BytesIO
-
-    stream = BytesIO()
-    np.save(stream, array, **options)
-    return stream.getvalue()
-
-
-class Bomb:
-    def __reduce__(self):
-        return (os.mkdir, ("a-pickle-was-loaded",))
-
-
-HUGE = as_npy(np.zeros((4, 4))).replace(b"(4, 4)", b"(9999999, 99999)")[:-11]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda a: a.pop("_X.npy"), "'_X' is not there"),
-        (lambda a: a.update({"_X.npy": as_npy(np.zeros((2, 2)))}), "'_X' has dtype"),
-        (lambda a: a.update({"_X.npy": as_npy(np.array([["a"] * 20] * 30))}), "'_X' has dtype"),
-        (lambda a: a.update({"_X.npy": as_npy(Bomb(), allow_pickle=True)}), "Python objects"),
-        (lambda a: a.update({"_X.npy": pickle.dumps(Bomb())}), "cannot be read"),
-        (lambda a: a.update({"_X.npy": a["_X.npy"][:-8]}), "damaged or cut short"),
-        (lambda a: a.update({"_X.npy": HUGE}), "cannot be read"),
-        (lambda a: a.update({"row_order_.npy": as_npy(np.zeros(30, int))}), "is no order"),
-        (lambda a: a.update({"row_edges.npy": as_npy(np.array([[0, 99]]))}), "edges"),
-        (
-            lambda a: a.update({"block_row_labels.npy": a["block_row_labels.npy"][:-1] + b"\x7f"}),
-            "out of range",
-        ),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(saved, change, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    replace_arrays(saved, change)
-    with pytest.raises(ValueError, match=words):
-        CoManifold.load(saved)
-    assert not (tmp_path / "a-pickle-was-loaded").exists()
-
-
-def test_compressed_arrays_are_refused(saved):
-    replace_arrays(saved, lambda _: None, zipfile.ZIP_DEFLATED)
-    with pytest.raises(ValueError, match="compressed"):
-        CoManifold.load(saved)
-
-
-def test_damage_anywhere_is_noticed(saved):
-    content = (saved / "arrays.npz").read_bytes()
-    (saved / "arrays.npz").write_bytes(content[:-1000])
-    with pytest.raises(ValueError, match="checksum"):
-        CoManifold.load(saved)
-    mend_checksum(saved)
-    with pytest.raises(ValueError, match="damaged or no NPZ"):
-        CoManifold.load(saved)
-    (saved / "arrays.npz").unlink()
-    with pytest.raises(FileNotFoundError, match=r"arrays\.npz is missing"):
-        CoManifold.load(saved)
-    with pytest.raises(FileNotFoundError, match="no saved model"):
-        CoManifold.load(saved.parent)

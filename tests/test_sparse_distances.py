@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from oracles.fits import holes
+from oracles.fits import holes, permute, shift_and_scale
 from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator, clone
@@ -74,16 +74,6 @@ def equivariant(change, seed):
     except AssertionError:
         return False
     return True
-
-
-def shift_and_scale(X, rng):
-    a, b = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-6, 6), rng.normal() * 100.0
-    return a * X + a * b, np.arange(X.shape[0]), np.arange(X.shape[1]), abs(a)
-
-
-def permute(X, rng):
-    rows, columns = rng.permutation(X.shape[0]), rng.permutation(X.shape[1])
-    return X[rows][:, columns], rows, columns, 1.0
 
 
 def transpose(X, rng):  # noqa: ARG001

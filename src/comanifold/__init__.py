@@ -13,11 +13,13 @@ _HOMES = {
     "CoManifold": "co_manifold",
     "DiffusionMap": "diffusion_map",
     "Graph": "graphs",
+    "Scale": "solvers",
     "co_cluster": "co_clustering",
     "dual_bound": "solvers",
     "masked_distances": "graphs",
     "objective": "solvers",
 }
+_MODULES = ("anndata", "baselines", "datasets", "penalties", "plotting", "report", "tables")
 
 __all__ = [
     "Certificate",
@@ -26,6 +28,7 @@ __all__ = [
     "CoManifold",
     "DiffusionMap",
     "Graph",
+    "Scale",
     "anndata",
     "baselines",
     "co_cluster",
@@ -35,21 +38,23 @@ __all__ = [
     "objective",
     "penalties",
     "plotting",
+    "report",
+    "tables",
 ]
 
 if TYPE_CHECKING:
-    from . import anndata, baselines, datasets, penalties, plotting
+    from . import anndata, baselines, datasets, penalties, plotting, report, tables
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
     from .diffusion_map import DiffusionMap
     from .graphs import Graph, masked_distances
-    from .solvers import Certificate, CoClustering, dual_bound, objective
+    from .solvers import Certificate, CoClustering, Scale, dual_bound, objective
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in ("anndata", "baselines", "datasets", "penalties", "plotting"):
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -11,13 +11,24 @@ from ._sweep import Sweep
 from ._validation import listing
 from .solvers import Scale
 
+# Whose functions stand between a fit and the line that asked for it.
+_BETWEEN = ("comanifold", "contextlib", "sklearn")
+
+
+def _levels_to_caller() -> int:
+    """How far up the line is that called the library, whatever wraps its methods."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:
+        level, frame = level + 1, frame.f_back
+    return level
+
 
 def warn_of_unobserved(mode: str, unobserved: NDArray[np.intp]) -> None:
     if unobserved.size:
         warnings.warn(
             f"{mode}s with no observed entry get no coordinates (NaN): {listing(unobserved)}",
             UserWarning,
-            stacklevel=3,
+            stacklevel=_levels_to_caller(),
         )
 
 
@@ -29,7 +40,7 @@ def warn_of_unconverged(scales: list[Scale], tol: float) -> None:
             f"{len(unfinished)} of {len(scales)} scales stopped before reaching tol={tol:g}, the "
             f"worst at {worst:.2g}; scales_ names them. Raise max_iter or tol",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=_levels_to_caller(),
         )
 
 

@@ -38,8 +38,9 @@ class PlacingMixin(TransformerMixin):
             NaN for missing entries. A row of the fitted matrix is placed where it was.
         """
         check_is_fitted(self)
-        new = np.asarray(self._read(X, reset=False), dtype=float)[:, self._columns]
-        return self._place(new, "row", self._filled, self._rows)
+        new = np.asarray(self._read(X, reset=False), dtype=float)
+        refuse_infinite(new, "X")
+        return self._place(new[:, self._columns], "row", self._filled, self._rows)
 
     @available_if(_places_new_points)
     def transform_columns(self, X: ArrayLike) -> Array:
@@ -54,16 +55,20 @@ class PlacingMixin(TransformerMixin):
         names = row_names(X)
         known = self.row_names_in_
         if names is not None and known is not None and list(names) != list(known):
-            raise ValueError("the labels of the rows of X differ from those of the fit")
-        X = read_floats(sparse_to_nan(X, self.absent), "X")
-        if X.ndim != 2 or X.shape[0] != len(self._rows):
             raise ValueError(
-                f"X must have the {len(self._rows)} rows of the fitted matrix, got shape {X.shape}"
+                "the labels of the rows of X differ from those of the fit: put its rows into the "
+                "order of row_names_in_"
             )
+        X = read_floats(sparse_to_nan(X, self.absent), "X")
+        if X.ndim != 2 or X.shape[0] != len(self._rows) or not X.shape[1]:
+            raise ValueError(
+                f"X must have the {len(self._rows)} rows of the fitted matrix and some columns, "
+                f"got shape {X.shape}"
+            )
+        refuse_infinite(X, "X")
         return self._place(X.T[:, self._rows], "column", self._filled.T, self._columns)
 
     def _place(self, new: Array, mode: str, filled: Array, known: NDArray[np.bool_]) -> Array:
-        refuse_infinite(new, "X")
         fitted = self._X[np.ix_(self._rows, self._columns)]
         distances = getattr(self, f"{mode}_distances_")
         arguments = (

@@ -107,7 +107,7 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     judge: list[Weights] = [ErrorWeights(hidden)] * settings.n_passes
     # An estimate predicts as well long before it is exact.
     rough = replace(settings, tol=max(settings.tol, _TOL_TO_JUDGE))
-    rest = hidden.rest
+    rest = hidden.rest()
     beginnings = _beginnings(
         (rest, completion.factors_of_rest if low_rank else None, rough), (X, factors, settings)
     )

@@ -145,8 +145,8 @@ class StateReader:
         )
         for part in ("_density", "_degree"):
             setattr(embedding, part, self._array(name + part, "f", (n_known,)))
-        n_components = self._array(f"{name}eigenvalues_", "f").size
         embedding.eigenvalues_ = self._array(f"{name}eigenvalues_", "f")
+        n_components = embedding.eigenvalues_.size
         for part in ("_eigenvectors", "embedding_"):
             setattr(embedding, part, self._array(name + part, "f", (n_known, n_components)))
         embedding.bandwidth_ = (

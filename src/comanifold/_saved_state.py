@@ -64,16 +64,16 @@ def state_to_json(model: Any, arrays: Arrays) -> dict[str, Any]:
     """The plain values of a fitted model; its arrays are put into `arrays`."""
     for name in ("_X", "_rows", "_columns", "_filled", "filled_"):
         arrays[name] = getattr(model, name)
-    state: dict[str, Any] = {"values": {name: getattr(model, name) for name in KINDS_OF_VALUES}}
-    state["values"] = {name: kind(state["values"][name]) for name, kind in KINDS_OF_VALUES.items()}
-    state["scales"] = [asdict(scale) for scale in model.scales_]
-    state["names"] = {
-        name: _names_to_json(name, getattr(model, name, None), arrays)
-        for name in ("row_names_in_", "feature_names_in_")
+    state = {
+        "values": {name: kind(getattr(model, name)) for name, kind in KINDS_OF_VALUES.items()},
+        "scales": [asdict(scale) for scale in model.scales_],
+        "names": {
+            name: _names_to_json(name, getattr(model, name, None), arrays)
+            for name in ("row_names_in_", "feature_names_in_")
+        },
+        **{mode: _mode_to_json(model, mode, arrays) for mode in MODES},
+        "has_blocks": model._blocks is not None,
     }
-    for mode in MODES:
-        state[mode] = _mode_to_json(model, mode, arrays)
-    state["has_blocks"] = model._blocks is not None
     if model._blocks is not None:
         blocks = list(model._blocks.values())
         arrays["block_values"] = np.concatenate([block.values.ravel() for block in blocks])

@@ -15,7 +15,14 @@ from . import __version__
 from ._checkpoint import Checkpoint
 from ._files import sole_use
 from ._pipeline import Settings
-from ._validation import check_choice, check_n_neighbors, check_stopping, for_both
+from ._validation import (
+    check_choice,
+    check_count,
+    check_n_neighbors,
+    check_stopping,
+    for_both,
+    is_integer,
+)
 from .affinities import check_bandwidth, local_neighbor
 from .penalties import get_penalty
 from .solvers import SOLVERS, TRAVERSALS
@@ -26,6 +33,22 @@ _MOST_DENSE = 3000
 # Neighbours to which a point has a distance, at least.
 _LEAST_CANDIDATES = 30
 
+# The parameters that the surface depends on.
+_OF_THE_SURFACE = (
+    "n_neighbors",
+    "penalty",
+    "solver",
+    "start_scale",
+    "alpha",
+    "n_passes",
+    "continuation",
+    "keep_scales",
+    "first_graphs",
+    "traversal",
+    "tol",
+    "max_iter",
+)
+
 
 def check_settings(model: Any) -> Settings:
     """The parameters of a model as the pipeline takes them; errors name the one that is wrong."""
@@ -35,10 +58,13 @@ def check_settings(model: Any) -> Settings:
     check_choice("distances", model.distances, ["auto", "dense", "sparse"])
     if isinstance(model.embedding, str):
         check_choice("embedding", model.embedding, ["diffusion"], "an estimator of distances")
-    elif isinstance(model.embedding, type) or not hasattr(model.embedding, "fit_transform"):
+    elif isinstance(model.embedding, type) or not all(
+        hasattr(model.embedding, method) for method in ("fit_transform", "get_params")
+    ):
         raise ValueError(
-            'embedding must be "diffusion" or an estimator with fit_transform that takes '
-            f"precomputed distances, got {model.embedding!r:.60}"
+            'embedding must be "diffusion" or an estimator of scikit-learn\'s kind, with '
+            "fit_transform and get_params, that takes precomputed distances, got "
+            f"{model.embedding!r:.60}"
         )
     else:
         _check_takes_distances(model.embedding)
@@ -53,7 +79,7 @@ def check_settings(model: Any) -> Settings:
         first_graphs=model.first_graphs,
         start=_check_start(model.start_scale),
         alpha=_check_alpha(model.alpha),
-        n_passes=_check_count("n_passes", model.n_passes),
+        n_passes=check_count("n_passes", model.n_passes),
         traversal=model.traversal,
         penalty=get_penalty(model.penalty),
         solver=model.solver,
@@ -87,23 +113,6 @@ def choose_candidates(model: Any, shape: tuple[int, int]) -> tuple[int | None, i
     return rows, columns
 
 
-# The parameters that the surface depends on.
-_OF_THE_SURFACE = (
-    "n_neighbors",
-    "penalty",
-    "solver",
-    "start_scale",
-    "alpha",
-    "n_passes",
-    "continuation",
-    "keep_scales",
-    "first_graphs",
-    "traversal",
-    "tol",
-    "max_iter",
-)
-
-
 @contextmanager
 def open_checkpoint(
     model: Any, X: NDArray[np.float64], settings: Settings
@@ -128,7 +137,7 @@ def open_checkpoint(
 
 def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:
     """Refuse a matrix with too few observed rows or columns to embed."""
-    n_components = _check_count("n_components", n_components)
+    n_components = check_count("n_components", n_components)
     for mode, n_points, clue in (
         ("row", n_rows, "n_samples"),
         ("column", n_columns, "n_features"),
@@ -139,10 +148,6 @@ def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:
                 f"embedded in {n_components} coordinate(s), at least {n_components + 1} are "
                 "needed of rows and of columns"
             )
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
 
 
 def _check_takes_distances(embedding: Any) -> None:
@@ -160,15 +165,9 @@ def _check_takes_distances(embedding: Any) -> None:
         )
 
 
-def _check_count(name: str, value: Any) -> int:
-    if not _is_integer(value) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r:.60}")
-    return int(value)
-
-
 def _check_n_jobs(n_jobs: Any) -> int | None:
     """None for the number that joblib has been told."""
-    if n_jobs is not None and (not _is_integer(n_jobs) or n_jobs == 0):
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r:.60}")
     return n_jobs
 
@@ -188,7 +187,7 @@ def _check_start(start_scale: Any) -> tuple[int, int] | None:
     if isinstance(start_scale, str) and start_scale == "auto":
         return None
     pair = for_both(start_scale)
-    if len(pair) != 2 or not all(_is_integer(part) and abs(part) <= 60 for part in pair):
+    if len(pair) != 2 or not all(is_integer(part) and abs(part) <= 60 for part in pair):
         raise ValueError(
             'start_scale must be "auto", an integer or a pair of integers between -60 and 60, the '
             f"exponents of the first costs, got {start_scale!r:.60}"

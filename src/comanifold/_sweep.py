@@ -107,10 +107,10 @@ def sweep(
     keep_scales: bool,
     n_jobs: int | None,
     arm_done: Callable[[], None],
-    with_metric: bool = True,
-    pairs: PairsOfModes = (None, None),
-    checkpoint: Checkpoint | None = None,
-    name: str = "",
+    with_metric: bool,
+    pairs: PairsOfModes,
+    checkpoint: Checkpoint | None,
+    name: str,
 ) -> Sweep:
     """Solve the surface from its first scale to one cluster.
 

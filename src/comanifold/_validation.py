@@ -162,10 +162,13 @@ def check_problem(
         ("column", shape[1], column_graph, column_cost),
     ):
         _check_graph(graph, n_nodes, mode)
-        costs[f"{mode}_cost"] = _check_cost(cost, f"{mode}_cost")
+        costs[f"{mode}_cost"] = check_cost(cost, f"{mode}_cost")
         heaviest = float(graph.weights.max(initial=0.0))
         if not np.isfinite(costs[f"{mode}_cost"] * heaviest):
-            raise ValueError(f"{mode}_cost times the largest weight of {mode}_graph overflows")
+            raise ValueError(
+                f"{mode}_cost times the largest weight of {mode}_graph overflows: make one of them "
+                "smaller"
+            )
     return costs
 
 
@@ -178,7 +181,8 @@ def _check_graph(graph: Any, n_nodes: int, mode: str) -> None:
         )
 
 
-def _check_cost(cost: float, name: str) -> float:
+def check_cost(cost: float, name: str) -> float:
+    """The cost as a float; what is none is refused."""
     try:
         if isinstance(cost, (bool, np.bool_)) or not isinstance(cost, numbers.Real):
             raise TypeError
@@ -198,7 +202,8 @@ def check_n_neighbors(n_neighbors: int | tuple[int, int]) -> tuple[int, int]:
             "n_neighbors must be a number, or one for the rows and one for the columns, got "
             f"{n_neighbors!r}"
         )
-    return both
+    for_rows, for_columns = (check_count("n_neighbors", number) for number in both)
+    return for_rows, for_columns
 
 
 def for_both(value: Any) -> tuple[Any, ...]:
@@ -207,12 +212,24 @@ def for_both(value: Any) -> tuple[Any, ...]:
     return tuple(value) if is_several else (value, value)
 
 
+def is_integer(value: Any) -> bool:
+    """Whether a value is a whole number; a truth value is none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: Any) -> int:
+    """The value as an int, if it is a positive integer."""
+    if not is_integer(value) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r:.60}")
+    return int(value)
+
+
 def check_stopping(max_iter: int, tol: float) -> tuple[int, float]:
-    if isinstance(max_iter, bool) or not isinstance(max_iter, numbers.Integral) or max_iter < 1:
-        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}")
+    """When to stop: after how many iterations, and at which tolerance."""
+    max_iter = check_count("max_iter", max_iter)
     if isinstance(tol, bool) or not isinstance(tol, numbers.Real) or not 0 < tol < 1:
         raise ValueError(f"tol must be a number between 0 and 1, got {tol!r}")
-    return int(max_iter), float(tol)
+    return max_iter, float(tol)
 
 
 def check_choice(name: str, value: Any, choices: list[str], also: str = "") -> None:

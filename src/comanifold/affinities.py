@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ._validation import is_integer
+
 Array = NDArray[np.float64]
 
 # The neighbour whose distance is the bandwidth at a point, unless another is named: the square
@@ -27,7 +29,10 @@ def refuse_asymmetric(distances: Any) -> None:
     else:
         symmetric = np.allclose(distances, distances.T, rtol=1e-8, atol=0.0)
     if not symmetric:
-        raise ValueError("distances must be symmetric: X differs from its transpose")
+        raise ValueError(
+            "distances must be symmetric: X differs from its transpose. Take the mean of the two, "
+            "if they are meant to be the same"
+        )
 
 
 def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
@@ -65,7 +70,7 @@ def local_neighbor(bandwidth: Any, n_points: int) -> int | None:
     is_pair = isinstance(bandwidth, (tuple, list)) and len(bandwidth) == 2
     if is_pair and bandwidth[0] == "local":
         q = bandwidth[1]
-        if isinstance(q, numbers.Integral) and not isinstance(q, bool) and q >= 1:
+        if is_integer(q) and q >= 1:
             return int(q)
     return None
 

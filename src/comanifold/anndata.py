@@ -1,6 +1,5 @@
 """Co-manifold learning of annotated data, as scanpy and its relatives hold them."""
 
-import numbers
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +8,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, sort_graph_by_row_values
 
-from ._validation import among_known, among_others, check_choice
+from ._validation import among_known, among_others, check_choice, is_integer
 from .affinities import affinities, find_bandwidth
 from .co_manifold import CoManifold
-from .graphs._pairs import Pairs
+from .graphs import Pairs
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -150,8 +149,7 @@ def _check_data(adata: Any, key_added: Any) -> None:
 
 
 def _check_connected(n_connected: Any) -> None:
-    is_count = isinstance(n_connected, numbers.Integral) and not isinstance(n_connected, bool)
-    if not is_count or n_connected < 2:
+    if not is_integer(n_connected) or n_connected < 2:
         raise ValueError(f"n_connected must be an integer of at least 2, got {n_connected!r:.60}")
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from ._threads import plain_interrupts
 from ._validation import (
+    check_choice,
     check_estimate,
     check_matrix,
     check_n_neighbors,
@@ -101,8 +102,7 @@ def co_cluster(
     """
     X = check_matrix(X)
     costs = check_problem(X.shape, row_graph, column_graph, row_cost, column_cost)
-    if not isinstance(solver, str) or solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {sorted(SOLVERS)}, got {solver!r}")
+    check_choice("solver", solver, sorted(SOLVERS))
     max_iter, tol = check_stopping(max_iter, tol)
     result = solve(
         X,
@@ -120,7 +120,7 @@ def co_cluster(
             f"co_cluster stopped with status {result.status!r} after {result.n_iter} iterations, "
             f"before reaching tol={tol:g}: {result.certificate}. Raise max_iter or tol",
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,  # one more for the context that the function runs in
         )
     return result
 

@@ -60,7 +60,7 @@ class CoManifold(
     n_neighbors : int or pair of int, default=5
         Neighbours of each row and each column in the graphs along which the matrix is smoothed.
     penalty, solver : default="snowflake", "fast"
-        See `co_cluster`.
+        See `co_cluster`. Parameters of a penalty are in the units of `start_scale`.
     start_scale : "auto", int or pair of int, default="auto"
         Exponents l and k of the first costs, 2^l for rows and 2^k for columns, in units in
         which the observed entries have variance one. "auto" starts where nothing is fused yet.

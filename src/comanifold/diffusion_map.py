@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._sparse_eigenvectors import sparse_eigenvectors
-from ._validation import check_matrix, masked_to_nan
+from ._validation import check_choice, check_matrix, is_integer, masked_to_nan
 from .affinities import (
     affinities,
     find_bandwidth,
@@ -180,8 +180,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return scaled(affinity, density**-power, self._density**-power)
 
     def _distances(self, X: ArrayLike, *, reset: bool) -> Any:
-        if self.metric not in ("masked", "precomputed"):
-            raise ValueError(f'metric must be "masked" or "precomputed", got {self.metric!r}')
+        check_choice("metric", self.metric, ["masked", "precomputed"])
         precomputed = self.metric == "precomputed"
         X = validate_data(
             self,
@@ -216,7 +215,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _check_parameters(self, n_points: int) -> None:
         n_components = self.n_components
-        if not isinstance(n_components, numbers.Integral) or not 1 <= n_components < n_points:
+        if not is_integer(n_components) or not 1 <= n_components < n_points:
             raise ValueError(
                 f"n_components must be an integer from 1 to {n_points - 1}, one less than the "
                 f"number of points, got {n_components!r}"

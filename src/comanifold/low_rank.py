@@ -63,7 +63,7 @@ class LowRankCompletion:
     def __init__(self, hidden: Hidden, *, iterative: bool = False):
         self._iterative = iterative
         self._n_steps, least, worse = 1, np.inf, 0
-        for step, (A, B) in enumerate(_path(hidden.rest, iterative), start=1):
+        for step, (A, B) in enumerate(_path(hidden.rest(), iterative), start=1):
             predicted = np.einsum("er,er->e", A[hidden.rows], B[hidden.columns])
             error = float(np.sum((predicted - hidden.values) ** 2))
             worse += 1
@@ -75,14 +75,10 @@ class LowRankCompletion:
                 break
 
     def factors(self, X: Array) -> Factors:
-        """A and B of the matrix A B' that goes with X under the penalty that was found."""
+        """A and B of the matrix A B' that goes with X, as far along its path as was found best."""
         for A, B in islice(_path(X, self._iterative), self._n_steps):
             found = A, B
         return found
-
-    def complete(self, X: Array) -> Array:
-        """X, filled in under the penalty that was found."""
-        return fill_in(X, *self.factors(X))
 
 
 def fill_in(X: Array, A: Array, B: Array) -> Array:
@@ -90,7 +86,7 @@ def fill_in(X: Array, A: Array, B: Array) -> Array:
     return np.where(np.isnan(X), A @ B.T, X)
 
 
-def _path(X: Array, iterative: bool = False) -> Iterator[Factors]:
+def _path(X: Array, iterative: bool) -> Iterator[Factors]:
     """Factors A, B of solutions A B' under falling penalties, each from the last.
 
     The two are not computed alike: which comes first depends on the matrix alone, so that

@@ -89,7 +89,7 @@ def test_a_wrong_cost_is_named(cost):
 
 
 def test_other_wrong_input_is_named():
-    with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
+    with pytest.raises(ValueError, match="n_neighbors must be a positive integer, got 0"):
         ConvexClustering(n_neighbors=0).fit(groups()[1])
     X = groups()[1]
     X[4] = np.nan

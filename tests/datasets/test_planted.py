@@ -76,6 +76,11 @@ def test_checkerboard():
     assert (noisy.X - levels).std() == pytest.approx(0.5, rel=0.02)
 
 
+def test_many_groups_of_few_columns_are_apart_as_well():
+    levels = make_checkerboard(n_row_groups=12, n_column_groups=1, random_state=0).levels
+    assert np.diff(np.sort(levels[:, 0])).min() >= 1.0
+
+
 def test_clusters_and_curve():
     data = make_clusters(noise=0.0, random_state=0)
     assert len(np.unique(data.X.round(9), axis=0)) == 5

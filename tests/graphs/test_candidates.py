@@ -1,19 +1,12 @@
 import numpy as np
 import pytest
 from oracles import slow
+from oracles.fits import incomplete
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from comanifold import Graph, masked_distances
 from comanifold.graphs import CandidatePairs, _candidates
-
-
-def incomplete(seed, shape=(60, 12), fraction=0.5):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=shape)
-    X[rng.random(shape) < fraction] = np.nan
-    X[:, 0] = rng.normal(size=shape[0])
-    return X
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +18,7 @@ def few(monkeypatch):
 @pytest.mark.parametrize("at_once", [1, 500, 10**6])
 def test_near_and_far_rows_at_their_distances(fraction, at_once, monkeypatch):
     monkeypatch.setattr(_candidates, "_AT_ONCE", at_once)
-    X = incomplete(0, fraction=fraction)
+    X = incomplete(0, (60, 12), fraction)
     expected = slow.masked_distances(X)
     candidates = CandidatePairs(X, 6)
     i, j = candidates.distances.nonzero()

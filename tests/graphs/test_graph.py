@@ -5,18 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import slow
+from oracles.fits import incomplete
 from scipy.sparse.csgraph import connected_components
 
 from comanifold import Graph, masked_distances
 from comanifold.graphs import _graph
-
-
-def incomplete(seed, shape=(25, 12), fraction=0.5):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=shape)
-    X[rng.random(shape) < fraction] = np.nan
-    X[:, 0] = rng.normal(size=shape[0])
-    return X
 
 
 def pairs(graph):
@@ -82,7 +75,7 @@ def test_cannot_be_changed_through_its_arrays_or_through_what_it_was_made_of():
 
 
 def test_pickles():
-    graph = Graph.nearest_neighbors(incomplete(0), 1)
+    graph = Graph.nearest_neighbors(incomplete(0, (25, 12)), 1)
     copy = pickle.loads(pickle.dumps(graph))
     np.testing.assert_array_equal(copy.edges, graph.edges)
     assert copy.n_added_links == graph.n_added_links
@@ -90,7 +83,7 @@ def test_pickles():
 
 @given(st.integers(0, 1000), st.integers(1, 6))
 def test_nearest_neighbors_against_a_loop(seed, n_neighbors):
-    X = incomplete(seed)
+    X = incomplete(seed, (25, 12))
     D = slow.masked_distances(X)
     np.fill_diagonal(D, np.inf)
     expected = {
@@ -148,14 +141,14 @@ def test_one_row():
 
 
 def test_blocks_agree_with_one_block(monkeypatch):
-    X = incomplete(5)
+    X = incomplete(5, (25, 12))
     whole = Graph.nearest_neighbors(X, 1)
     monkeypatch.setattr("comanifold.graphs._masked_distances._BLOCK", 4)
     np.testing.assert_array_equal(Graph.nearest_neighbors(X, 1).edges, whole.edges)
 
 
 def test_permuting_the_rows_permutes_the_graph():
-    X = incomplete(6)
+    X = incomplete(6, (25, 12))
     order = np.random.default_rng(0).permutation(len(X))
     graph = Graph.nearest_neighbors(X, 2)
     permuted = Graph.nearest_neighbors(X[order], 2)
@@ -163,7 +156,7 @@ def test_permuting_the_rows_permutes_the_graph():
 
 
 def test_a_row_with_nothing_observed_is_refused_by_name():
-    X = incomplete(7)
+    X = incomplete(7, (25, 12))
     X[[3, 8]] = np.nan
     with pytest.raises(ValueError, match=r"rows with no observed entry.*3, 8"):
         Graph.nearest_neighbors(X)

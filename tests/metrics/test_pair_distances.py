@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import slow
+from oracles.fits import random_blocks
 
 from comanifold.graphs import Pairs
 from comanifold.metrics import MultiScaleMetric, _pair_distances
@@ -11,12 +12,6 @@ from comanifold.metrics import MultiScaleMetric, _pair_distances
 def some_pairs(rng, n_points):
     ends = rng.integers(n_points, size=(2, 3 * n_points))
     return Pairs.of(n_points, *ends)
-
-
-def a_scale(rng, shape):
-    n_blocks = tuple(rng.integers(1, size + 1) for size in shape)
-    labels = [rng.integers(n, size=size) for n, size in zip(n_blocks, shape, strict=True)]
-    return rng.normal(size=n_blocks), *labels
 
 
 def listed(pairs):
@@ -29,7 +24,7 @@ def test_the_kernel_against_its_twin(seed, missing):
     X = rng.normal(size=(rng.integers(1, 15), rng.integers(1, 300)))
     X[rng.random(X.shape) < missing] = np.nan
     pairs = some_pairs(rng, len(X))
-    scale = a_scale(rng, X.shape)
+    scale = random_blocks(rng, X.shape)
     sums = rng.normal(size=len(pairs))
     expected = sums + 0.7 * slow.pair_distances(X, *scale, listed(pairs))
     _pair_distances.add_pair_distances(X, *scale, pairs, 0.7, sums)
@@ -48,7 +43,7 @@ def test_the_metric_at_pairs_is_the_dense_one_there(modes, seed, missing):
     )
     dense, first, second = MultiScaleMetric(X), *(MultiScaleMetric(X, pairs) for _ in range(2))
     for scale in range(4):
-        blocks, weight = a_scale(rng, X.shape), float(rng.uniform(0.1, 2.0))
+        blocks, weight = random_blocks(rng, X.shape), float(rng.uniform(0.1, 2.0))
         dense.add(*blocks, weight)
         (first if scale % 2 else second).add(*blocks, weight)
     other = MultiScaleMetric(X, pairs)

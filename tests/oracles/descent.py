@@ -10,17 +10,22 @@ from comanifold.solvers._merging import merge_in_bulk
 from comanifold.solvers._quadratic import lower_majoriser, relative_gradient
 
 
-def follow(last, before, after):
-    """An estimate on the clusters of one iterate, averaged over those of a later one."""
-    if before.V.shape == after.V.shape:
-        return last
-    labels = []
+def labels_between(before, after):
+    """In which clusters of a later iterate the row and the column clusters of one are."""
     for old, new in (
         (before.row_labels, after.row_labels),
         (before.column_labels, after.column_labels),
     ):
-        labels.append(np.zeros(old.max() + 1, dtype=np.intp))
-        labels[-1][old] = new
+        labels = np.zeros(old.max() + 1, dtype=np.intp)
+        labels[old] = new
+        yield labels
+
+
+def follow(last, before, after):
+    """An estimate on the clusters of one iterate, averaged over those of a later one."""
+    if before.V.shape == after.V.shape:
+        return last
+    labels = list(labels_between(before, after))
     sizes = np.outer(before.problem.row_sizes, before.problem.column_sizes)
     means = np.empty_like(after.V)
     for a in range(means.shape[0]):

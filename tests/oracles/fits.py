@@ -1,4 +1,4 @@
-"""Matrices that are quick to fit, and what makes two fits the same."""
+"""Matrices that are quick to fit, changes of them, and what makes two fits the same."""
 
 import numpy as np
 
@@ -24,6 +24,34 @@ def random_matrix(seed, n_rows=None, n_columns=None, missing=0.4):
     X[np.arange(n_rows), rng.integers(n_columns, size=n_rows)] = rng.normal(size=n_rows)
     X[rng.integers(n_rows, size=n_columns), np.arange(n_columns)] = rng.normal(size=n_columns)
     return X
+
+
+def incomplete(seed, shape, fraction=0.5):
+    """Noise with entries missing in all columns but the first."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=shape)
+    X[rng.random(shape) < fraction] = np.nan
+    X[:, 0] = rng.normal(size=shape[0])
+    return X
+
+
+def random_blocks(rng, shape):
+    """Values and labels of an estimate that is constant on blocks."""
+    n_blocks = rng.integers(1, shape[0] + 1), rng.integers(1, shape[1] + 1)
+    labels = [rng.integers(n, size=size) for n, size in zip(n_blocks, shape, strict=True)]
+    return rng.normal(size=n_blocks), *labels
+
+
+def shift_and_scale(X, rng):
+    """Another matrix, which rows and columns of X it has, and what distances are multiplied by."""
+    a, b = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-6, 6), rng.normal() * 100.0
+    return a * X + a * b, np.arange(X.shape[0]), np.arange(X.shape[1]), abs(a)
+
+
+def permute(X, rng):
+    """The same for another order."""
+    rows, columns = rng.permutation(X.shape[0]), rng.permutation(X.shape[1])
+    return X[rows][:, columns], rows, columns, 1.0
 
 
 def assert_same_fit(model, other):

@@ -1,4 +1,4 @@
-"""Matrices that are made to break things, and what may come of them."""
+"""Matrices and parameters that are made to break things, and what may come of them."""
 
 import re
 import warnings
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from comanifold import Graph
+from comanifold.penalties import MCP, Snowflake
 
 # What a result may warn of; anything else, such as a division by zero, is a fault.
 DOCUMENTED = (
@@ -126,6 +126,35 @@ def forms_of(X):
     return forms
 
 
+PENALTIES = st.sampled_from(["snowflake", "linear", "log", "mcp", Snowflake(0.1), MCP(0.01)])
+NEIGHBORS = st.one_of(st.integers(1, 15), st.tuples(st.integers(1, 9), st.integers(1, 9)))
+BANDWIDTHS = st.one_of(
+    st.sampled_from(["local", "median"]),
+    st.tuples(st.just("local"), st.integers(1, 20)),
+    st.floats(1e-200, 1e200),
+)
+
+
+def some_of(parameters):
+    """Any of the parameters, the others at their defaults."""
+    return st.fixed_dictionaries({}, optional=parameters)
+
+
+def result_or_reason(call, names=()):
+    """What a call returns, or None if its error names X, an array or a parameter."""
+    try:
+        with documented_warnings():
+            return call()
+    except ValueError as error:
+        told = str(error)
+    assert any(re.search(rf"\b{name}\b", told) for name in ("X", "array", *names)), told
+    return None
+
+
+def fitted(model, X):
+    return result_or_reason(lambda: model.fit(X), model.get_params())
+
+
 def numbers_of(result):
     """All floating-point arrays and numbers of an object, by where they are."""
     pending = [("", result)]
@@ -151,35 +180,6 @@ def assert_equal_bits(one, other):
     for where, value in mine.items():
         if not where.endswith("seconds"):
             np.testing.assert_array_equal(value, yours[where], err_msg=where)
-
-
-def some_of(parameters):
-    """Any of the parameters, the others at their defaults."""
-    return st.fixed_dictionaries({}, optional=parameters)
-
-
-@st.composite
-def any_graph(draw, n_nodes):
-    """Trees, cycles, several parts, no edge at all; weights of any size."""
-    pairs = [[i, j] for i in range(n_nodes) for j in range(i)]
-    edges = draw(st.lists(st.sampled_from(pairs), unique_by=tuple, max_size=20)) if pairs else []
-    weights = st.one_of(st.floats(0.1, 10), st.floats(1e-12, 1e12))
-    return Graph(
-        n_nodes,
-        np.reshape(edges, (-1, 2)).astype(int),
-        draw(st.lists(weights, min_size=len(edges), max_size=len(edges))),
-    )
-
-
-def result_or_reason(call, names=()):
-    """What a call returns, or None if its error names X, an array or a parameter."""
-    try:
-        with documented_warnings():
-            return call()
-    except ValueError as error:
-        told = str(error)
-    assert any(re.search(rf"\b{name}\b", told) for name in ("X", "array", *names)), told
-    return None
 
 
 def assert_finite(model, but):

@@ -118,3 +118,13 @@ def pair_distances(X, values, row_labels, column_labels, pairs):
     """Distances between the filled-in rows of X at pairs (i, j)."""
     filled = np.where(np.isnan(X), values[np.ix_(row_labels, column_labels)], X)
     return np.array([np.linalg.norm(filled[i] - filled[j]) for i, j in pairs])
+
+
+def soft_impute(X, penalty, n_rounds=3000):
+    """Mazumder, Hastie and Tibshirani (2010): fill in, shrink the singular values, repeat."""
+    missing = np.isnan(X)
+    Z = np.zeros_like(X)
+    for _ in range(n_rounds):
+        U, values, Vt = np.linalg.svd(np.where(missing, Z, X), full_matrices=False)
+        Z = (U * np.maximum(values - penalty, 0.0)) @ Vt
+    return Z

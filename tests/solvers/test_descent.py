@@ -53,22 +53,12 @@ def test_what_it_reports_is_so(seed):
     assert found.stationarity <= 1e-4
     assert found.forces == pytest.approx(_bound_on_forces(done, penalty), rel=1e-9)
     # The blocks are those of the labels.
-    again = iterate.fuse(*(_relabel(iterate, done)))
+    again = iterate.fuse(*slow.labels_between(iterate, done))
     np.testing.assert_allclose(again.problem.counts, done.problem.counts)
     np.testing.assert_allclose(again.problem.means, done.problem.means, atol=1e-12)
     np.testing.assert_allclose(again.problem.rows.weights, done.problem.rows.weights)
     np.testing.assert_array_equal(again.problem.columns.pairs, done.problem.columns.pairs)
     assert again.problem.constant == pytest.approx(done.problem.constant, abs=1e-9)
-
-
-def _relabel(before, after):
-    for old, new in (
-        (before.row_labels, after.row_labels),
-        (before.column_labels, after.column_labels),
-    ):
-        labels = np.zeros(old.max() + 1, dtype=np.intp)
-        labels[old] = new
-        yield labels
 
 
 def test_arrays_that_are_read_only_are_left_alone():

@@ -2,8 +2,16 @@
 
 from ._convex_clustering import ConvexClustering
 from ._filled_diffusion_map import FilledDiffusionMap
+from ._imputers import choose_imputer
 from ._masked_isomap import MaskedIsomap
 from ._nlpca import NLPCA
 from ._soft_impute import SoftImpute
 
-__all__ = ["NLPCA", "ConvexClustering", "FilledDiffusionMap", "MaskedIsomap", "SoftImpute"]
+__all__ = [
+    "NLPCA",
+    "ConvexClustering",
+    "FilledDiffusionMap",
+    "MaskedIsomap",
+    "SoftImpute",
+    "choose_imputer",
+]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from .._validation import check_cost
 from ..co_clustering import co_cluster
 from ..graphs import Graph, masked_distances
 from ._incomplete import IncompleteMixin
@@ -75,18 +76,13 @@ class ConvexClustering(IncompleteMixin, ClusterMixin, BaseEstimator):
         y : ignored
         """
         X = self._read(X, reset=True, need_observed_rows=True)
-        try:
-            valid = not isinstance(self.cost, bool) and 0.0 <= float(self.cost) < np.inf
-        except (TypeError, ValueError):
-            valid = False
-        if not valid:
-            raise ValueError(f"cost must be a finite number of at least 0, got {self.cost!r}")
+        cost = check_cost(self.cost, "cost")
         self.graph_ = _weighted(Graph.nearest_neighbors(X, self.n_neighbors), X)
         result = co_cluster(
             X,
             self.graph_,
             Graph(X.shape[1], []),
-            row_cost=float(self.cost),
+            row_cost=cost,
             column_cost=0.0,
             penalty="linear",
         )

@@ -4,23 +4,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
-from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..diffusion_map import DiffusionMap
+from ._imputers import choose_imputer
 from ._incomplete import IncompleteMixin
-from ._soft_impute import SoftImpute
 
 Array = NDArray[np.float64]
-
-# Columns that a column is regressed on at most by "iterative", which would take minutes else.
-_MOST_PREDICTORS = 50
 
 
 class FilledDiffusionMap(
@@ -36,9 +27,8 @@ class FilledDiffusionMap(
     Parameters
     ----------
     imputer : {"mean", "knn", "soft", "iterative"} or estimator, default="mean"
-        What fills in the matrix: the means of the columns (the comparison of the paper),
-        scikit-learn's KNNImputer, `SoftImpute`, scikit-learn's IterativeImputer with
-        regressions on up to 50 columns, or any transformer that leaves no entry missing.
+        What fills in the matrix: "mean" is the comparison of the paper; for the others see
+        `choose_imputer`.
     n_components : int, default=2
         Number of coordinates.
     bandwidth : "local", ("local", int), "median" or float, default="local"
@@ -125,36 +115,6 @@ class FilledDiffusionMap(
         check_is_fitted(self)
         X = self._read(X, reset=False)
         return self.diffusion_map_.transform(_complete(self.imputer_.transform(X), X.shape))
-
-
-def choose_imputer(imputer: Any, n_columns: int) -> Any:
-    if isinstance(imputer, str):
-        if imputer == "mean":
-            return SimpleImputer(keep_empty_features=True)
-        if imputer == "knn":
-            return KNNImputer(keep_empty_features=True)
-        if imputer == "soft":
-            return SoftImpute()
-        if imputer == "iterative":
-            return _iterative(n_columns)
-    elif hasattr(imputer, "fit_transform") and hasattr(imputer, "transform"):
-        return clone(imputer)
-    raise ValueError(
-        'imputer must be "mean", "knn", "soft", "iterative" or an estimator with fit_transform '
-        f"and transform, got {imputer!r}"
-    )
-
-
-def _iterative(n_columns: int) -> Any:
-    # scikit-learn calls it experimental and asks for this import first.
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-    from sklearn.impute import IterativeImputer
-
-    return IterativeImputer(
-        n_nearest_features=_MOST_PREDICTORS if n_columns > _MOST_PREDICTORS else None,
-        keep_empty_features=True,
-        random_state=0,
-    )
 
 
 def _complete(filled: ArrayLike, shape: tuple[int, int]) -> Array:

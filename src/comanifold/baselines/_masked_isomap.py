@@ -1,6 +1,5 @@
 """Isomap of incomplete rows."""
 
-import numbers
 import warnings
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.manifold import Isomap
 from sklearn.metrics.pairwise import nan_euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
+from .._validation import check_count
 from ._incomplete import IncompleteMixin
 
 Array = NDArray[np.float64]
@@ -75,12 +75,8 @@ class MaskedIsomap(
         y : ignored
         """
         X = self._read(X, reset=True, need_observed_rows=True)
-        for name, value in (
-            ("n_components", self.n_components),
-            ("n_neighbors", self.n_neighbors),
-        ):
-            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        check_count("n_components", self.n_components)
+        n_neighbors = check_count("n_neighbors", self.n_neighbors)
         if self.n_components >= len(X):
             raise ValueError(
                 f"n_components must be less than the number of rows, {len(X)}, got "
@@ -91,7 +87,7 @@ class MaskedIsomap(
         self._far = 2.0 * float(np.nanmax(distances))
         self.isomap_ = Isomap(
             n_components=self.n_components,
-            n_neighbors=min(self.n_neighbors, len(X) - 1),
+            n_neighbors=min(n_neighbors, len(X) - 1),
             metric="precomputed",
             # The iterative solver starts anywhere and is not repeatable.
             eigen_solver="dense",

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._threads import single_threaded_blas
-from .._validation import check_stopping
+from .._validation import check_count, check_stopping
 from ._incomplete import IncompleteMixin, column_means
 from ._network import Network, Problem, pack, unpack
 
@@ -211,19 +211,14 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return Problem(scaled, levels, float(self.weight_decay))
 
     def _check_parameters(self) -> int:
-        _check_positive("n_components", self.n_components)
+        check_count("n_components", self.n_components)
         n_hidden = 4 + 6 * self.n_components if self.n_hidden is None else self.n_hidden
-        _check_positive("n_hidden", n_hidden)
-        _check_positive("n_restarts", self.n_restarts)
+        n_hidden = check_count("n_hidden", n_hidden)
+        check_count("n_restarts", self.n_restarts)
         decay = self.weight_decay
         if isinstance(decay, bool) or not isinstance(decay, numbers.Real) or not 0 < decay < np.inf:
             raise ValueError(f"weight_decay must be a positive number, got {decay!r}")
-        return int(n_hidden)
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        return n_hidden
 
 
 def _start(

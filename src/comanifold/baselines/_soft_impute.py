@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import single_threaded_blas
-from .._validation import check_stopping
+from .._validation import check_stopping, is_integer
 from ..metrics import Hidden
 from ._incomplete import IncompleteMixin, column_means
 
@@ -23,8 +23,10 @@ _FALL = 0.6
 _N_PENALTIES = 20
 _PATIENCE = 2
 
-# While looking for the penalty, the relative change of the matrix that is small enough.
+# While looking for the penalty, the relative change of the matrix that is small enough, and the
+# rounds after which it is looked at no longer.
 _STEADY = 1e-3
+_ROUNDS = 200
 
 
 class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -109,11 +111,11 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
             self.penalty_, start = (
                 _find_penalty(centred, max_rank) if automatic else (float(self.penalty), None)
             )
-            Z, filled, self.n_iter_ = _shrink(
+            Z, filled, self.n_iter_, steady = _shrink(
                 centred, self.penalty_, max_rank, max_iter, tol, start
             )
             _, values, Vt = np.linalg.svd(filled, full_matrices=False)
-        if self.n_iter_ == max_iter:
+        if not steady:
             warnings.warn(
                 f"SoftImpute stopped after {max_iter} iterations, before reaching tol={tol:g}. "
                 "Raise max_iter or tol",
@@ -155,7 +157,7 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
     def _check_parameters(self, X: Array) -> int:
         rank = min(X.shape) if self.max_rank is None else self.max_rank
-        if isinstance(rank, bool) or not isinstance(rank, numbers.Integral) or rank < 1:
+        if not is_integer(rank) or rank < 1:
             raise ValueError(f"max_rank must be a positive integer or None, got {rank!r}")
         penalty = self.penalty
         if isinstance(penalty, str) and penalty == "auto":
@@ -167,9 +169,12 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
 
 def _shrink(
-    X: Array, penalty: float, max_rank: int, max_iter: int, tol: float, start: Array | None = None
-) -> tuple[Array, Array, int]:
-    """The solution, the filled-in matrix that it was shrunk from, and the iterations it took."""
+    X: Array, penalty: float, max_rank: int, max_iter: int, tol: float, start: Array | None
+) -> tuple[Array, Array, int, bool]:
+    """The solution, the filled-in matrix that it was shrunk from, and the iterations it took.
+
+    Last, whether the change had fallen to `tol` by then.
+    """
     missing = np.isnan(X)
     Z = np.zeros_like(X) if start is None else start
     ahead, momentum = Z, 1.0
@@ -178,13 +183,13 @@ def _shrink(
         before, Z = Z, _shrunk(filled, penalty, max_rank)
         change = Z - before
         if np.linalg.norm(change) <= tol * np.linalg.norm(Z):
-            return Z, filled, n_iter
+            return Z, filled, n_iter, True
         # Momentum that points uphill is given up.
         if np.vdot(ahead - Z, change) > 0.0:
             momentum = 1.0
         faster = 0.5 + np.sqrt(0.25 + momentum**2)
         ahead, momentum = Z + (momentum - 1.0) / faster * change, faster
-    return Z, filled, max_iter
+    return Z, filled, max_iter, False
 
 
 def _shrunk(A: Array, penalty: float, max_rank: int) -> Array:
@@ -207,14 +212,15 @@ def _find_penalty(X: Array, max_rank: int) -> tuple[float, Array | None]:
     """The penalty that predicts hidden entries best, and what it gives without them."""
     hidden = Hidden(X if np.isnan(X).any() else _with_a_gap(X))
     # It is the left-over matrix that is completed: its largest penalty begins the path.
-    largest = float(np.linalg.norm(np.nan_to_num(hidden.rest), 2))
+    rest = hidden.rest()
+    largest = float(np.linalg.norm(np.nan_to_num(rest), 2))
     if not hidden.values.size or largest == 0.0:
         return 0.1 * largest, None
     best, found, least = largest, None, float(np.sum(hidden.values**2))
     worse, Z = 0, None
     for step in range(1, _N_PENALTIES + 1):
         penalty = largest * _FALL**step
-        Z, _, _ = _shrink(hidden.rest, penalty, max_rank, 200, _STEADY, Z)
+        Z, *_ = _shrink(rest, penalty, max_rank, _ROUNDS, _STEADY, Z)
         error = float(np.sum((Z[hidden.rows, hidden.columns] - hidden.values) ** 2))
         worse += 1
         if error < least:

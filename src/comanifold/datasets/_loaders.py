@@ -72,7 +72,8 @@ def _load(name: str, path: str | os.PathLike | None) -> Bunch:
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     if digest != _SHA256[name]:
         raise ValueError(
-            f"{file} is not the published {name}: its sha256 is {digest}, expected {_SHA256[name]}"
+            f"{file} is not the published {name}: its sha256 is {digest}, expected "
+            f"{_SHA256[name]}. It is at {_SOURCE}"
         )
     with open(file, newline="", encoding="utf-8") as lines:
         header, *rows = csv.reader(lines)

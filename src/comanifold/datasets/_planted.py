@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils import Bunch, check_random_state
 
+from .._validation import check_choice
+
 Array = NDArray[np.float64]
 
 # What an entry is, given the distance between a point of the rows and one of the columns.
@@ -26,6 +28,10 @@ _LENGTH, _WIDTH, _BEND = 1.5, 1.25, 0.8
 # it a point is. Much wider, and how far away a point is would outweigh the cloud it is in.
 _CLOUDS = ((-0.5, -6.0, 0.0), (-0.5, 6.0, 0.5), (-6.0, 0.0, -0.5))
 _SPREAD = 0.4
+
+# Draws of levels that are too close to each other before wider ones are drawn: many groups of
+# few columns would else hardly ever be far enough apart.
+_DRAWS = 1000
 
 
 def make_linkage(
@@ -91,6 +97,13 @@ def make_linkage2(
 
     As `make_linkage`, with the points of the rows in three Gaussian clouds around the sheet.
 
+    Parameters
+    ----------
+    n_rows, n_columns : int
+        Points in the clouds and on the sheet.
+    function, noise, random_state
+        As in `make_linkage`.
+
     Returns
     -------
     data : Bunch
@@ -119,8 +132,7 @@ def _linkage(
     noise: float,
     **truth: Array,
 ) -> Bunch:
-    if not isinstance(function, str) or function not in _FUNCTIONS:
-        raise ValueError(f"function must be one of {sorted(_FUNCTIONS)}, got {function!r}")
+    check_choice("function", function, sorted(_FUNCTIONS))
     position = _evenly(rng, n_columns, 2)
     along, across = 2.0 * position.T - 1.0
     sheet = np.column_stack([_LENGTH * along, _WIDTH * across, _BEND * (along**2 - across**2)])
@@ -151,12 +163,20 @@ def make_checkerboard(
 ) -> Bunch:
     """Groups of rows by groups of columns, one level for each pair, and noise.
 
-    Any two groups are at least 1 apart; `noise` is its standard deviation.
+    The levels of any two groups are at least 1 apart, as vectors.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int
+    n_row_groups, n_column_groups : int
+    noise : float, default=0.7
+        Standard deviation of Gaussian noise.
+    random_state : int, RandomState or None
 
     Returns
     -------
     data : Bunch
-        With X, row_labels, column_labels and the levels.
+        With X, row_labels, column_labels and levels, of shape (n_row_groups, n_column_groups).
 
     Examples
     --------
@@ -165,13 +185,13 @@ def make_checkerboard(
     (4, 3)
     """
     rng = check_random_state(random_state)
-    rows, columns = (
-        rng.randint(n_row_groups, size=n_rows),
-        rng.randint(n_column_groups, size=n_columns),
-    )
+    rows = rng.randint(n_row_groups, size=n_rows)
+    columns = rng.randint(n_column_groups, size=n_columns)
     levels = rng.normal(size=(n_row_groups, n_column_groups))
+    n_draws = 0
     while min(_least_distance(levels), _least_distance(levels.T)) < 1.0:
-        levels = 1.1 * rng.normal(size=levels.shape)
+        levels = 1.1 ** (1 + n_draws // _DRAWS) * rng.normal(size=levels.shape)
+        n_draws += 1
     X = levels[np.ix_(rows, columns)] + noise * rng.normal(size=(n_rows, n_columns))
     return Bunch(X=X, row_labels=rows, column_labels=columns, levels=levels)
 
@@ -187,10 +207,26 @@ def make_clusters(
 ) -> Bunch:
     """Groups of rows around centres that span a few dimensions, and noise.
 
+    Parameters
+    ----------
+    n_rows, n_columns : int
+    n_groups : int, default=5
+    rank : int, default=3
+        Dimensions of the space that the centres lie in. Their entries have variance one.
+    noise : float, default=0.7
+        Standard deviation of Gaussian noise.
+    random_state : int, RandomState or None
+
     Returns
     -------
     data : Bunch
         With X and row_labels.
+
+    Examples
+    --------
+    >>> from comanifold.datasets import make_clusters
+    >>> make_clusters(20, 10, n_groups=2, random_state=0).X.shape
+    (20, 10)
     """
     rng = check_random_state(random_state)
     groups = rng.randint(n_groups, size=n_rows)
@@ -209,10 +245,26 @@ def make_curve(
 ) -> Bunch:
     """Rows along a curve: the columns are smooth random functions of one parameter, and noise.
 
+    Parameters
+    ----------
+    n_rows, n_columns : int
+    smoothness : float, default=0.15
+        How far along the curve, whose length is 1, its points are alike. The functions have
+        variance one.
+    noise : float, default=0.1
+        Standard deviation of Gaussian noise.
+    random_state : int, RandomState or None
+
     Returns
     -------
     data : Bunch
-        With X and row_position of shape (n_rows, 1).
+        With X and row_position of shape (n_rows, 1), from 0 to 1 along the curve.
+
+    Examples
+    --------
+    >>> from comanifold.datasets import make_curve
+    >>> make_curve(20, 10, random_state=0).row_position.shape
+    (20, 1)
     """
     rng = check_random_state(random_state)
     t = rng.uniform(size=n_rows)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from .._validation import check_matrix
+from .._validation import check_choice, check_matrix
 
 Array = NDArray[np.float64]
 
@@ -50,8 +50,7 @@ def remove_entries(
         raise ValueError(f"fraction must be a number, got {fraction!r}")
     if not 0 <= fraction < 1:
         raise ValueError(f"fraction must be at least 0 and less than 1, got {fraction!r}")
-    if not isinstance(pattern, str) or pattern not in _PRIORITIES:
-        raise ValueError(f"pattern must be one of {sorted(_PRIORITIES)}, got {pattern!r}")
+    check_choice("pattern", pattern, sorted(_PRIORITIES))
     rng = check_random_state(random_state)
     observed = ~np.isnan(X)
     n_gone = round(fraction * observed.sum())

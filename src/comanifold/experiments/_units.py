@@ -11,8 +11,7 @@ from sklearn.impute import KNNImputer
 from sklearn.utils import Bunch
 
 from .. import CoManifold, DiffusionMap
-from ..baselines import FilledDiffusionMap, SoftImpute
-from ..baselines._filled_diffusion_map import choose_imputer
+from ..baselines import FilledDiffusionMap, SoftImpute, choose_imputer
 from ._cases import GROUPED, Case, complete, make_case
 from ._methods import METHODS, OURS, PAPER
 from ._scores import (

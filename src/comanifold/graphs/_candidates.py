@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from ._masked_distances import _sum_small_differences
+from ._masked_distances import Rows
 from ._pairs import Array, Indices, Pairs
 
 # Rows at even steps in the order of their distance, past the nearest. Without them clusters in
@@ -40,9 +40,8 @@ class CandidatePairs:
     """
 
     def __init__(self, X: Array, n_neighbors: int):
-        rows = _Rows(X)
         n_rows = len(X)
-        i, j, length = _near_and_far(rows, _ranks(n_rows, n_neighbors))
+        i, j, length = _near_and_far(Rows(X), _ranks(n_rows, n_neighbors))
         keep = (i != j) & np.isfinite(length)
         i, j, length = _each_once(n_rows, i[keep], j[keep], length[keep])
         links = _links_by_means(Pairs.of(n_rows, i, j), X)
@@ -51,51 +50,6 @@ class CandidatePairs:
         length = np.concatenate([length, np.full(len(links[0]), beyond)])
         self.pairs = Pairs.of(n_rows, i, j)
         self.distances = self.pairs.matrix(length[np.argsort(i * n_rows + j, kind="stable")])
-
-
-class _Rows:
-    """The rows of a matrix, ready to be compared."""
-
-    def __init__(self, X: Array):
-        self.observed = ~np.isnan(X)
-        # Scaling keeps the squares within range; centred values cancel least.
-        self.scale = float(np.abs(X).max(where=self.observed, initial=0.0)) or 1.0
-        self.X = np.where(self.observed, X / self.scale, 0.0)
-        self.X -= self.X.sum(axis=0) / np.maximum(self.observed.sum(axis=0), 1)
-        self.X[~self.observed] = 0.0
-        self.complete = bool(self.observed.all())
-        self.mask = self.squares = None
-        if not self.complete:
-            self.mask, self.squares = self.observed.astype(float), self.X**2
-        self.lengths = np.einsum("ij,ij->i", self.X, self.X)
-
-    def __len__(self) -> int:
-        return len(self.X)
-
-    def to_all(self, start: int, stop: int) -> Array:
-        """Distances of the rows start:stop to all."""
-        rows = slice(start, stop)
-        shared: Array | float = float(self.X.shape[1])
-        if self.complete:
-            sizes = self.lengths[rows, None] + self.lengths
-        else:
-            shared = self.mask[rows] @ self.mask.T
-            sizes = self.squares[rows] @ self.mask.T
-            sizes += self.mask[rows] @ self.squares.T
-        block = self.X[rows] @ self.X.T
-        block *= -2.0
-        block += sizes
-        # A difference of large numbers keeps few digits when it is small: add those up plainly.
-        sizes *= 1e-6
-        _sum_small_differences(self.X, self.observed, start, block, sizes)
-        np.maximum(block, 0.0, out=block)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            block /= shared
-        np.sqrt(block, out=block)
-        block *= self.scale
-        if not self.complete:
-            block[shared == 0] = np.inf
-        return block
 
 
 def _ranks(n_rows: int, n_neighbors: int) -> Indices:
@@ -107,14 +61,16 @@ def _ranks(n_rows: int, n_neighbors: int) -> Indices:
     return np.concatenate([np.arange(n_near), spread])
 
 
-def _near_and_far(rows: _Rows, ranks: Indices) -> tuple[Indices, Indices, Array]:
+def _near_and_far(rows: Rows, ranks: Indices) -> tuple[Indices, Indices, Array]:
     n_rows = len(rows)
+    # Without the squares of all entries, which would need as much memory again.
+    squared_lengths = np.einsum("ij,ij->i", rows.X, rows.X)
     chosen = np.empty((n_rows, len(ranks)), dtype=np.intp)
     length = np.empty(chosen.shape)
     n_at_once = max(_AT_ONCE // n_rows, 1)
     for start in range(0, n_rows, n_at_once):
         stop = min(start + n_at_once, n_rows)
-        for i, row in enumerate(rows.to_all(start, stop), start=start):
+        for i, row in enumerate(rows.distances(start, stop, squared_lengths), start=start):
             row[i] = np.inf
             # One row at a time, for the memory of the indices.
             chosen[i] = np.argpartition(row, ranks)[ranks] if len(ranks) else chosen[i]

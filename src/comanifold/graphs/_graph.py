@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from .._validation import check_matrix
+from .._validation import check_count, check_matrix
 from ._masked_distances import distance_blocks
-from ._stored import check_stored, nearest_stored
+from ._stored import NOT_DISTANCES, check_stored, nearest_stored
 
 Array = NDArray[np.float64]
-Blocks = Callable[[], Iterator[tuple[int, int, Array]]]
+DistanceBlocks = Callable[[], Iterator[tuple[int, int, Array]]]
 Fallback = Callable[[int, int], Array]
 
 
@@ -39,7 +39,8 @@ class Graph:
     component_labels : ndarray of int of shape (n_nodes,)
         The connected component of each node.
     n_added_links : int
-        How many edges `nearest_neighbors` had to add to make the graph connected.
+        How many edges were added to those of the nearest neighbours to connect what they left
+        apart.
 
     Examples
     --------
@@ -50,9 +51,7 @@ class Graph:
     """
 
     def __init__(self, n_nodes: int, edges: ArrayLike, weights: ArrayLike | None = None):
-        if isinstance(n_nodes, bool) or not isinstance(n_nodes, (int, np.integer)) or n_nodes < 1:
-            raise ValueError(f"n_nodes must be a positive integer, got {n_nodes!r}")
-        self.n_nodes = int(n_nodes)
+        self.n_nodes = check_count("n_nodes", n_nodes)
         self.edges = _check_edges(self.n_nodes, edges)
         self.weights = _check_weights(len(self.edges), weights)
         self.n_added_links = 0
@@ -98,7 +97,7 @@ class Graph:
         if sparse.issparse(distances):
             D = check_stored(distances)
             n_nodes = D.shape[0]
-            edges, n_links = nearest_stored(D, _check_count(n_neighbors, n_nodes))
+            edges, n_links = nearest_stored(D, _at_most_all_others(n_neighbors, n_nodes))
             graph = cls(n_nodes, edges)
             graph.n_added_links = n_links
             return graph
@@ -106,7 +105,7 @@ class Graph:
         if D.ndim != 2 or D.shape[0] != D.shape[1] or not D.size:
             raise ValueError(f"distances must be a square matrix, got shape {D.shape}")
         if not np.isfinite(D).all() or not np.allclose(D, D.T, rtol=1e-8, atol=0.0):
-            raise ValueError("distances must be finite and symmetric")
+            raise ValueError(NOT_DISTANCES)
         return cls._join_nearest(
             len(D),
             n_neighbors,
@@ -116,13 +115,13 @@ class Graph:
 
     @classmethod
     def _join_nearest(
-        cls, n_nodes: int, n_neighbors: int, blocks: Blocks, fallback: Fallback
+        cls, n_nodes: int, n_neighbors: int, blocks: DistanceBlocks, fallback: Fallback
     ) -> "Graph":
         """The graph of the nearest nodes by the distances that blocks() yields.
 
         fallback(start, stop) says how far nodes are whose distance is infinite.
         """
-        n_neighbors = _check_count(n_neighbors, n_nodes)
+        n_neighbors = _at_most_all_others(n_neighbors, n_nodes)
         edges = _neighbor_pairs(n_nodes, n_neighbors, blocks)
         links = _shortest_links(_components(n_nodes, edges), blocks, fallback)
         graph = cls(n_nodes, np.concatenate([edges, links]))
@@ -153,12 +152,8 @@ class Graph:
         return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges})"
 
 
-def _check_count(n_neighbors, n_nodes):
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, (int, np.integer)):
-        raise ValueError(f"n_neighbors must be an integer, got {n_neighbors!r}")
-    if n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}")
-    return min(int(n_neighbors), n_nodes - 1)
+def _at_most_all_others(n_neighbors, n_nodes):
+    return min(check_count("n_neighbors", n_neighbors), n_nodes - 1)
 
 
 def _check_edges(n_nodes, edges):

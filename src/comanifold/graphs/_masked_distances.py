@@ -67,39 +67,71 @@ def distance_blocks(
 ) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
     """Yield (start, stop, distances of rows start:stop to all rows), in order, up to n_rows."""
     n_rows = X.shape[0] if n_rows is None else n_rows
-    observed = ~np.isnan(X)
-    # Scaling keeps the squares within range. Shifting a column changes no difference, and
-    # centred values cancel least.
-    scale = np.abs(X).max(where=observed, initial=0.0) or 1.0
-    centred = np.where(observed, X / scale, 0.0)
-    centred -= centred.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
-    centred[~observed] = 0.0
-    mask = observed.astype(float)
-    squares = centred**2
-    is_complete = observed.all()
-    lengths = squares.sum(axis=1)
+    rows = Rows(X)
+    squared_lengths = (rows.X**2).sum(axis=1)
     for start in range(0, n_rows, _BLOCK):
         stop = min(start + _BLOCK, n_rows)
-        rows = slice(start, stop)
-        if is_complete:
-            shared = np.full((stop - start, len(X)), float(X.shape[1]))
-            sizes = lengths[rows, None] + lengths
-        else:
-            shared = mask[rows] @ mask.T
-            sizes = squares[rows] @ mask.T + mask[rows] @ squares.T
-        block = sizes - 2.0 * (centred[rows] @ centred.T)
-        # A difference of large numbers keeps few digits when it is small: add those up plainly.
-        _sum_small_differences(centred, observed, start, block, 1e-6 * sizes)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            block = np.sqrt(np.maximum(block, 0.0) / shared)
-        block *= scale
-        block[shared == 0] = np.inf
+        block = rows.distances(start, stop, squared_lengths)
         block[np.arange(stop - start), np.arange(start, stop)] = 0.0
         yield start, stop, block
 
 
+class Rows:
+    """The rows of a matrix, ready to be compared.
+
+    Attributes
+    ----------
+    X : ndarray
+        The matrix, scaled and centred, zero for missing entries.
+    """
+
+    def __init__(self, X: NDArray[np.float64]):
+        self._observed = ~np.isnan(X)
+        # Scaling keeps the squares within range. Shifting a column changes no difference, and
+        # centred values cancel least.
+        self._scale = float(np.abs(X).max(where=self._observed, initial=0.0)) or 1.0
+        self.X = np.where(self._observed, X / self._scale, 0.0)
+        self.X -= self.X.sum(axis=0) / np.maximum(self._observed.sum(axis=0), 1)
+        self.X[~self._observed] = 0.0
+        self._complete = bool(self._observed.all())
+        if not self._complete:
+            self._mask, self._squares = self._observed.astype(float), self.X**2
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def distances(
+        self, start: int, stop: int, squared_lengths: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Distances of the rows start:stop to all, given how long the rows of `X` are."""
+        rows = slice(start, stop)
+        shared: NDArray[np.float64] | float = float(self.X.shape[1])
+        # In place wherever possible: a block may be as large as there is room for.
+        if self._complete:
+            sizes = squared_lengths[rows, None] + squared_lengths
+        else:
+            shared = self._mask[rows] @ self._mask.T
+            sizes = self._squares[rows] @ self._mask.T
+            sizes += self._mask[rows] @ self._squares.T
+        block = self.X[rows] @ self.X.T
+        block *= -2.0
+        block += sizes
+        # A difference of large numbers keeps few digits when it is small: add those up plainly.
+        sizes *= 1e-6
+        _sum_small_differences(self.X, self._observed, start, block, sizes)
+        np.maximum(block, 0.0, out=block)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            block /= shared
+        np.sqrt(block, out=block)
+        block *= self._scale
+        if not self._complete:
+            block[shared == 0] = np.inf
+        return block
+
+
 @njit(cache=True, nogil=True)
 def _sum_small_differences(X, observed, start, block, threshold):
+    """Squared distances of the rows start + i to all, anew where they are below a threshold."""
     for i in range(block.shape[0]):
         a = start + i
         for j in range(block.shape[1]):

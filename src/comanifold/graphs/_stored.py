@@ -7,6 +7,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+NOT_DISTANCES = (
+    "distances must be finite and symmetric: leave unknown ones out of a sparse matrix, and take "
+    "the mean of the matrix and its transpose where the two differ"
+)
+
 
 def check_stored(distances: Any) -> Any:
     """The distances as a CSR array, if they are those of a symmetric and finite matrix."""
@@ -23,7 +28,7 @@ def check_stored(distances: Any) -> Any:
         or not same_places
         or not np.allclose(D.data, T.data, rtol=1e-8, atol=0.0)
     ):
-        raise ValueError("distances must be finite and symmetric")
+        raise ValueError(NOT_DISTANCES)
     return D
 
 

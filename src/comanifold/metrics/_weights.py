@@ -89,8 +89,6 @@ class Hidden:
     ----------
     rows, columns : ndarray of int
     values : ndarray of float
-    rest : ndarray of shape (n_rows, n_columns)
-        The matrix without them.
     floor : float
         An error too small to matter, for matrices that are predicted exactly.
     """
@@ -127,9 +125,8 @@ class Hidden:
         self._X = X
         self.floor = 1e-6 * float(np.nanvar(X)) or 1.0
 
-    @property
     def rest(self) -> Array:
-        """Made anew each time: it is as large as the matrix, and not needed for long."""
+        """A copy of the matrix without them: not kept, because it is large and soon let go."""
         rest = self._X.copy()
         rest[self.rows, self.columns] = np.nan
         return rest

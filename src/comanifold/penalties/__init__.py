@@ -1,5 +1,6 @@
 """Penalties on the distance between two rows or two columns."""
 
+from .._validation import check_choice
 from ._base import Penalty, check_penalty
 from ._penalties import MCP, Linear, Log, Snowflake
 
@@ -11,10 +12,7 @@ _NAMED = {"snowflake": Snowflake, "linear": Linear, "log": Log, "mcp": MCP}
 def get_penalty(penalty: str | Penalty) -> Penalty:
     """The penalty of that name with its default parameters, or the checked object itself."""
     if isinstance(penalty, str):
-        if penalty not in _NAMED:
-            raise ValueError(
-                f"penalty must be one of {sorted(_NAMED)} or a Penalty object, got {penalty!r}"
-            )
+        check_choice("penalty", penalty, sorted(_NAMED), "a Penalty object")
         return _NAMED[penalty]()
     if isinstance(penalty, type):
         raise ValueError(f"penalty must be an object, got the class {penalty.__name__}: call it")

@@ -146,11 +146,11 @@ def _step_lengths(edges: Edges) -> Array:
 def _fuse(complete: Problem, U: Array, dual: Dual, caps: tuple[Array, Array]) -> Iterate:
     """The solution with rows and columns made equal where the dual point says that they are."""
     row_lengths, column_lengths = dual.lengths()
-    fused = Iterate.start(complete, U).fuse(
+    plain = Iterate.start(complete, U)
+    fused = plain.fuse(
         complete.rows.components(row_lengths < _INSIDE * caps[0]),
         complete.columns.components(column_lengths < _INSIDE * caps[1]),
     )
-    plain = Iterate.start(complete, U)
     if tangent_objective(complete, fused.estimate, caps) <= tangent_objective(complete, U, caps):
         return fused
     return plain

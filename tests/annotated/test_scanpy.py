@@ -3,13 +3,12 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from oracles.annotated import annotated
 from sklearn.metrics import adjusted_rand_score
 
 from comanifold.anndata import co_manifold
 from comanifold.datasets import make_checkerboard, remove_entries
 
-anndata = pytest.importorskip("anndata")
-pd = pytest.importorskip("pandas")
 sc = pytest.importorskip("scanpy")
 
 # Of what scanpy itself calls in Matplotlib.
@@ -26,11 +25,8 @@ def board():
 @pytest.fixture(scope="module")
 def result(board):
     """Annotated data with missing entries, and what was found in them."""
-    obs = pd.DataFrame(
-        {"group": pd.Categorical([f"group {label}" for label in board.row_labels])},
-        index=[f"cell{i}" for i in range(80)],
-    )
-    adata = anndata.AnnData(remove_entries(board.X + 5.0, 0.5, random_state=0), obs=obs)
+    X = remove_entries(board.X + 5.0, 0.5, random_state=0)
+    adata = annotated(X, board.row_labels)
     return co_manifold(adata, n_components=5, copy=True)
 
 
