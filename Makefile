@@ -27,7 +27,7 @@ docs: $(VENV)/.installed-docs
 	@echo "Open docs/_build/html/index.html in a browser."
 
 KERNELS := tests/graphs tests/penalties tests/solvers tests/metrics tests/test_low_rank.py \
-    tests/test_diffusion_map.py tests/test_robustness.py
+    tests/test_diffusion_map.py tests/test_robustness.py tests/test_robustness_of_parts.py
 # Minutes without compiling.
 TOO_LONG := tests/solvers/test_fast.py::test_merging_leaves_fewer_clusters_and_a_lower_objective
 

@@ -55,6 +55,9 @@ class Pairs:
         rows = np.concatenate([self.firsts, self.others, own])
         columns = np.concatenate([self.others, self.firsts, own])
         data = np.concatenate([values, values, np.zeros(self.n_points)])
-        matrix = sparse.csr_array((data, (rows, columns)), shape=(self.n_points, self.n_points))
+        # The integers that all readers of sparse matrices know, unless there are too many entries.
+        index = np.int32 if len(data) <= np.iinfo(np.int32).max else np.int64
+        places = rows.astype(index), columns.astype(index)
+        matrix = sparse.csr_array((data, places), shape=(self.n_points, self.n_points))
         matrix.sort_indices()
         return matrix
