@@ -57,6 +57,13 @@ def test_annotations_that_do_not_fit_are_refused(comanifold, file, tmp_path):
         assert words in result.error
 
 
+def test_a_header_without_a_name_for_the_labels_is_read_as_well(comanifold, file, pages, tmp_path):
+    lines = ['"group"', *(f'"row ""{i}"", <b>",{i % 3}' for i in range(40))]
+    (tmp_path / "known.csv").write_text("\n".join(lines))
+    comanifold("fit", file, "-o", "out", "--no-check", "-q", "--annotations", "known.csv")
+    assert pages["annotations"]["rows"]["group"][:4] == [0.0, 1.0, 2.0, 0.0]
+
+
 def test_columns_are_annotated_too(comanifold, file, board, pages, tmp_path):
     with open(tmp_path / "known.tsv", "w", newline="", encoding="utf-8") as known:
         rows = [("label", "group"), *((name, "x") for name in board.table.column_names)]
