@@ -122,7 +122,7 @@ def hide_some(values: Any) -> tuple[Any, Any] | None:
 
 
 def score_hidden(values: Any, rest: Any, hidden: Any, filled: Any) -> HeldOut | None:
-    """The errors on hidden entries, of those that all could predict."""
+    """The errors on hidden entries; None where these are all alike, or some not predicted."""
     row_means, column_means = (
         np.broadcast_to(_means(rest, axis), values.shape)[hidden] for axis in (1, 0)
     )
