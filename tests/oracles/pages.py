@@ -1,13 +1,30 @@
-"""A report page in a browser: what it shows, and what people do to it."""
+"""A report page: its arrays, what it shows in a browser, and what people do to it there."""
 
+import base64
 import csv
 import io
+import zlib
 from pathlib import Path
 
 import numpy as np
 
 # Names of the rows and columns of the page that most tests share.
 ROWS, COLUMNS = [f"gene {i}" for i in range(40)], [f"sample {j}" for j in range(25)]
+
+# What JavaScript has under these names.
+TYPES = {
+    "Float64Array": np.float64,
+    "Float32Array": np.float32,
+    "Int32Array": np.int32,
+    "Uint16Array": np.uint16,
+    "Uint8Array": np.uint8,
+}
+
+
+def unpack(packed):
+    """An array of the page, without its shape."""
+    raw = zlib.decompress(base64.b64decode(packed["data"]))
+    return np.frombuffer(raw, dtype=TYPES[packed["type"]])
 
 
 def picture(page):
