@@ -148,7 +148,10 @@ def _write_texts(plan: Plan, folder: Path, tables: Tables, out: Path) -> list[Pa
     """The means, and the claims that can be checked, of what there is, asked for now or not."""
     before = {name: _complete_table(name, name, plan, folder) for name in SUMMARISED}
     there = {name: table for name, table in before.items() if table is not None}
-    texts = {"summary.md": summarise({**there, **tables})}
+    texts = {}
+    summary = summarise({**there, **tables})
+    if summary:
+        texts["summary.md"] = summary
     claims = _claims(plan, folder)
     if claims:
         texts["claims.md"] = as_markdown(claims)
