@@ -134,10 +134,12 @@ def test_what_a_killed_process_left_is_cleared_away_by_the_next(tmp_path):
     others = hidden(tmp_path)
     command = [sys.executable, "-c", WRITE, path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
-        assert first.stdout.readline() == "writing\n"
-        write(path, "second", overwrite=False)
-        assert len(hidden(tmp_path)) == 3  # the first is not dead
-        first.kill()
+        try:
+            assert first.stdout.readline() == "writing\n"
+            write(path, "second", overwrite=False)
+            assert len(hidden(tmp_path)) == 3  # the first is not dead
+        finally:
+            first.kill()
     assert len(hidden(tmp_path)) == 3
     write(path, "third", overwrite=True)
     assert hidden(tmp_path) == others
