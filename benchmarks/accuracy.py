@@ -3,16 +3,16 @@
 Ours against what one would do instead: fill in (by the mean, by nearest neighbours, by a matrix
 of low rank), or measure distances on what two rows share, then embed by a diffusion map; or
 Isomap on scikit-learn's nan_euclidean distances. The same masks for every method, the same
-diffusion map (local scaling) and the same k-means for all but Isomap, which embeds
-by itself. "comanifold, Isomap" is Isomap on our distances.
+diffusion map (local scaling) and the same k-means for all but Isomap, which embeds by itself.
+"comanifold, Isomap" is Isomap on our distances.
 
 All embeddings have two coordinates, our default. Groups are scored by the adjusted Rand index of
 k-means, curves and surfaces by the share of the 10 nearest points in the embedding that are among
 the 10 nearest by what the points were made from; missing entries by the root mean square error,
 in standard deviations. The last column is our default minus the best substitute.
 
-    python benchmarks/accuracy.py                      # a quick look: 2 masks
-    python benchmarks/accuracy.py --masks 10 --jobs 2  # the table in the documentation
+    python benchmarks/accuracy.py                     # a quick look: 2 masks
+    python benchmarks/accuracy.py --masks 5 --jobs 2  # the table in the documentation
 
 lung500 needs COMANIFOLD_DATA.
 """

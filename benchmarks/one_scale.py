@@ -5,8 +5,8 @@
 Prints, for a grid of costs 2^-4 ... 2^10 with the snowflake penalty, the objectives, residuals
 and times of both solvers and the ratio of the times. Both stop at the same residual, in local
 minima that may differ: the ratio is fair where the objective of fast is not the higher one, and
-the table shows it. Then how fast the compiled sweep over the
-edges moves memory compared with a plain sum of an array.
+the table shows it. Then how fast the compiled sweep over the edges moves memory compared with a
+plain sum of an array.
 """
 
 import argparse

@@ -27,12 +27,11 @@ extensions = [
 
 exclude_patterns = ["_build", "_extensions", "_generated", "_static", "_templates"]
 templates_path = ["_templates"]
-nitpicky = False
 highlight_language = "python"
 # `name` in a docstring is a name: code, and a link where there is something to link to.
 default_role = "py:obj"
 
-myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 # Numbered equations of the paper are named in the text, not by us.
 myst_dmath_double_inline = True

@@ -17,6 +17,16 @@ with sole_use(Path(sys.argv[1])):
     time.sleep(600)
 """
 
+WRITE = """
+import sys, time
+from pathlib import Path
+from comanifold._files import whole_directory
+with whole_directory(Path(sys.argv[1]), marker="mark") as part:
+    (part / "half").write_text("half of it")
+    print("writing", flush=True)
+    time.sleep(600)
+"""
+
 
 def test_a_file_that_could_not_be_written_leaves_the_old_one(tmp_path):
     file = tmp_path / "a" / "t.csv"
@@ -129,3 +139,28 @@ def test_a_directory_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path, mo
     assert len(n_calls) == 3
     assert (path / "mark").read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def hidden(folder):
+    return sorted(entry.name for entry in folder.iterdir() if entry.name.startswith("."))
+
+
+def test_what_a_killed_process_left_is_cleared_away_by_the_next(tmp_path):
+    path = tmp_path / "results[1]"
+    (tmp_path / ".new-results[1]-mine").mkdir()  # no lock in it: who knows what it is
+    (tmp_path / ".new-results[2]-x").mkdir()
+    (tmp_path / ".new-results[2]-x" / ".lock").touch()
+    others = hidden(tmp_path)
+    command = [sys.executable, "-c", WRITE, path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
+        try:
+            assert first.stdout.readline() == "writing\n"
+            write(path, "second", overwrite=False)
+            assert len(hidden(tmp_path)) == 3  # the first is not dead
+        finally:
+            first.kill()
+    assert len(hidden(tmp_path)) == 3
+    write(path, "third", overwrite=True)
+    assert hidden(tmp_path) == others
+    assert [entry.name for entry in path.iterdir()] == ["mark"]
+    assert (path / "mark").read_text() == "third"

@@ -1,15 +1,17 @@
 """Files that are whole or not there, and directories that one process uses at a time."""
 
+import glob
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 _PART = ".part-"
 _NEW = ".new-"
+_LOCK = ".lock"
 
 
 @contextmanager
@@ -50,7 +52,7 @@ def sole_use(directory: Path) -> Iterator[None]:
     The system lets go of the lock when the process ends, however it ends.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    with open(directory / ".lock", "a+") as lock:
+    with open(directory / _LOCK, "a+") as lock:
         if not _acquire(lock):
             raise RuntimeError(
                 f"{str(directory)!r} is in use by another run: wait for it to end, or use another "
@@ -89,18 +91,37 @@ def whole_directory(path: Path, *, marker: str, overwrite: bool = False) -> Iter
     """
     refuse_taken(path, marker=marker, overwrite=overwrite)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(dir=path.parent, prefix=_NEW))
+    _clear_unfinished(path)
+    part = Path(tempfile.mkdtemp(dir=path.parent, prefix=_prefix(path)))
     try:
-        yield part
-        for file in part.rglob("*"):
-            if file.is_file():
-                with open(file, "rb") as written:
-                    os.fsync(written.fileno())
+        with ExitStack() as in_use:
+            with suppress(OSError):  # where files cannot be locked, what a kill leaves stays
+                in_use.enter_context(sole_use(part))
+            yield part
+            for file in part.rglob("*"):
+                if file.is_file():
+                    with open(file, "rb") as written:
+                        os.fsync(written.fileno())
+        (part / _LOCK).unlink(missing_ok=True)
         os.chmod(part, 0o777 & ~_umask())
         refuse_taken(path, marker=marker, overwrite=overwrite)
         _swap(part, path)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _prefix(path: Path) -> str:
+    return f"{_NEW}{path.name[:60]}-"
+
+
+def _clear_unfinished(path: Path) -> None:
+    """Clear away what processes that were killed had written of a directory."""
+    for left in path.parent.glob(f"{glob.escape(_prefix(path))}*"):
+        # A lock that nobody holds: its process is dead. Without one it may be what was replaced.
+        with suppress(OSError, RuntimeError):
+            if (left / _LOCK).is_file():
+                with sole_use(left):
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 def refuse_taken(path: Path, *, marker: str, overwrite: bool) -> None:

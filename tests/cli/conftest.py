@@ -1,7 +1,8 @@
 """Commands run in this process, and data for them."""
 
 import json
-from types import SimpleNamespace
+import sys
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,3 +58,18 @@ def file(board, tmp_path):
 @pytest.fixture
 def observed(board):
     return ~np.isnan(board.table.values)
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """Stands in for the report, and notes what it was given."""
+    given = {}
+    module = ModuleType("comanifold.report")
+
+    def write_report(model, path, **options):
+        given.update(options, model=model)
+        path.write_text("<!doctype html>")
+
+    module.write_report = write_report
+    monkeypatch.setitem(sys.modules, "comanifold.report", module)
+    return given

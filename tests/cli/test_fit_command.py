@@ -1,20 +1,14 @@
 """`comanifold fit`, from a file to a folder."""
 
-import csv
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 from comanifold import CoManifold
-from comanifold.cli import _fit, _fitting, _results
-from comanifold.datasets import make_curve, remove_entries
+from comanifold.cli import _results
 from comanifold.tables import read_cells, read_table
 
 RESULTS = {
@@ -194,56 +188,6 @@ def test_what_fails_at_the_end_leaves_the_old_results(comanifold, file, tmp_path
     assert {entry.name for entry in tmp_path.iterdir()} == {"board.csv", "out"}
 
 
-@pytest.fixture
-def pages(monkeypatch):
-    """Stands in for the report, and notes what it was given."""
-    given = {}
-    module = ModuleType("comanifold.report")
-
-    def write_report(model, path, **options):
-        given.update(options, model=model)
-        path.write_text("<!doctype html>")
-
-    module.write_report = write_report
-    monkeypatch.setitem(sys.modules, "comanifold.report", module)
-    return given
-
-
-def annotate(tmp_path, board):
-    known = zip(board.table.row_names, "ab" * 20, range(40), strict=True)
-    lines = [("label", "group", "size"), *known]
-    with open(tmp_path / "known.csv", "w", newline="", encoding="utf-8") as known:
-        csv.writer(known).writerows(lines[:-1])
-
-
-def test_the_report_is_given_all_there_is_to_know(comanifold, file, board, pages, tmp_path):
-    annotate(tmp_path, board)
-    result = comanifold(
-        "fit", file, "-o", "out", "--no-check", "--annotations", "known.csv", "--title", "T"
-    )
-    assert "Annotations of 39 of 40 rows: group, size." in result.told
-    assert "Open out" in result.told
-    assert (tmp_path / "out" / "report.html").exists()
-    assert pages["title"] == "T"
-    assert pages["row_names"] == board.table.row_names
-    assert pages["annotations"]["rows"]["group"][:2] == ["a", "b"]
-    assert pages["annotations"]["rows"]["size"][:3] == [0.0, 1.0, 2.0]
-    assert np.isnan(pages["annotations"]["rows"]["size"][-1])
-    assert any("Separated by commas" in note for note in pages["notes"])
-    first = dict(pages)
-    (tmp_path / "out" / "report.html").unlink()
-    comanifold("report", "out")
-    assert (tmp_path / "out" / "report.html").exists()
-    for name in ("title", "row_names", "column_names", "notes"):
-        assert pages[name] == first[name]
-    np.testing.assert_array_equal(
-        pages["annotations"]["rows"]["size"], first["annotations"]["rows"]["size"]
-    )
-    np.testing.assert_array_equal(pages["model"].filled_, first["model"].filled_)
-    comanifold("report", "out", "--title", "Other", "--annotations", "known.csv")
-    assert pages["title"] == "Other"
-
-
 def test_without_the_packages_of_the_report_the_rest_is_written(comanifold, file, monkeypatch):
     monkeypatch.setitem(sys.modules, "comanifold.report", None)
     monkeypatch.setitem(sys.modules, "comanifold.plotting", None)
@@ -251,31 +195,6 @@ def test_without_the_packages_of_the_report_the_rest_is_written(comanifold, file
     assert "pip install 'comanifold[report]'" in result.told
     assert {entry.name for entry in (file.parent / "out").iterdir()} == RESULTS
     assert "pip install" in comanifold("report", "out", code=1).error
-
-
-def test_a_report_needs_results(comanifold, tmp_path):
-    assert "no results of comanifold fit" in comanifold("report", ".", code=1).error
-    (tmp_path / "run.json").write_text("{}")
-    assert "damaged" in comanifold("report", ".", code=1).error
-
-
-def test_annotations_that_do_not_fit_are_refused(comanifold, file, tmp_path):
-    for content, words in (
-        ("who,what\nnobody,1\n", "none of its labels"),
-        ("who\nnobody\n", "needs a header"),
-        ('who,what\n"row ""0"", <b>",1\n"row ""0"", <b>",2\n', "is there twice"),
-    ):
-        (tmp_path / "known.csv").write_text(content)
-        result = comanifold("fit", file, "-o", "out", "--annotations", "known.csv", code=1)
-        assert words in result.error
-
-
-def test_columns_are_annotated_too(comanifold, file, board, pages, tmp_path):
-    with open(tmp_path / "known.tsv", "w", newline="", encoding="utf-8") as known:
-        rows = [("label", "group"), *((name, "x") for name in board.table.column_names)]
-        csv.writer(known, delimiter="\t").writerows(rows)
-    comanifold("fit", file, "-o", "out", "--no-check", "-q", "--annotations", "known.tsv")
-    assert pages["annotations"] == {"columns": {"group": ["x"] * 30}}
 
 
 def test_rows_without_entries_are_warned_of_and_stay_empty(comanifold, tmp_path):
@@ -287,81 +206,6 @@ def test_rows_without_entries_are_warned_of_and_stay_empty(comanifold, tmp_path)
     assert "no observed entry" in found["warnings"][0]
     assert read_cells("out/clusters.csv")[6] == ["row", "row 6", ""]
     assert read_cells("out/row_embedding.csv")[6] == ["row 6", "", ""]
-
-
-def test_the_expected_time_grows_and_is_said_to_be_rough():
-    model = CoManifold()
-    small, large = (_fitting.expected_seconds(model, shape) for shape in ((50, 40), (900, 800)))
-    assert 1 < small < 10 < large < 600
-    slow = _fitting.expected_seconds(CoManifold(penalty="log"), (900, 800))
-    assert slow > large
-
-
-def test_what_is_compiled_is_known(monkeypatch, tmp_path, file):
-    CoManifold().fit(read_table(file).values)
-    assert _fitting.is_compiled()
-    monkeypatch.setattr(_fitting, "_cache_folder", lambda: tmp_path / "none")
-    assert not _fitting.is_compiled()
-
-
-def test_arms_are_heard_in_any_version_and_change_nothing(board):
-    heard = []
-
-    class Listener:
-        def begin_pass(self, name):
-            heard.append(name)
-
-        def arm_done(self):
-            heard.append("arm")
-
-    model = CoManifold()
-    model._listener = Listener()
-    model.fit(board.table.values)
-    assert heard.count("pass") == heard.count("pass with entries hidden") == 1
-    assert heard.count("arm") > 10
-    np.testing.assert_array_equal(
-        model.row_distances_, CoManifold().fit(board.table.values).row_distances_
-    )
-
-
-def test_a_long_fit_keeps_what_is_done_until_it_is_whole(comanifold, file, tmp_path, monkeypatch):
-    monkeypatch.setattr(_fit, "_LONG", 0.0)
-    seen = []
-    write = _results.write_tables
-
-    def look(*arguments):
-        seen.extend(entry.name for entry in (tmp_path / "out.checkpoint").iterdir())
-        return write(*arguments)
-
-    monkeypatch.setattr(_results, "write_tables", look)
-    comanifold("fit", file, "-o", "out", "--quiet")
-    assert set(seen) == {"fit", "check"}
-    assert not (tmp_path / "out.checkpoint").exists()
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_a_fit_that_is_stopped_goes_on(tmp_path):
-    X = remove_entries(make_curve(120, 100, random_state=0).X, 0.4, random_state=0)
-    np.save(tmp_path / "curve.npy", X)
-    command = [sys.executable, "-m", "comanifold", "fit", "curve.npy", "-o", "out"]
-    command += ["--checkpoint", "kept", "--jobs", "1"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    stopped = subprocess.Popen(command, cwd=tmp_path, **pipes)
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("kept/fit/*.npz")) and stopped.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    stopped.send_signal(signal.SIGTERM)
-    _, told = stopped.communicate(timeout=120)
-    assert stopped.returncode == 143
-    assert "the same command goes on" in told
-    assert "Traceback" not in told
-    assert {entry.name for entry in tmp_path.iterdir()} == {"curve.npy", "kept"}
-    n_before = len(list(tmp_path.glob("kept/fit/*.npz")))
-    assert subprocess.run(command, cwd=tmp_path, check=False, **pipes).returncode == 0
-    assert len(list(tmp_path.glob("kept/fit/*.npz"))) > n_before
-    filled = read_table(tmp_path / "out" / "filled.csv", header=True, labels=True).values
-    np.testing.assert_array_equal(filled, CoManifold().fit(X).filled_)
 
 
 @pytest.mark.parametrize("command", ["fit", "impute", "transform", "report", "demo"])

@@ -9,6 +9,8 @@ import time
 import pytest
 
 from comanifold._files import sole_use
+from comanifold.cli._reproduce import _NAMES
+from comanifold.experiments import EXPERIMENTS
 
 
 def comanifold(*arguments, **options):
@@ -26,6 +28,10 @@ def test_help_says_what_there_is_and_how_to_begin():
     assert shown.returncode == 0
     for word in ("--realizations", "--jobs", "--only", "--quick", "Figure 3", "Example:"):
         assert word in shown.stdout
+
+
+def test_the_command_has_all_experiments():
+    assert tuple(EXPERIMENTS) == _NAMES
 
 
 def test_version():

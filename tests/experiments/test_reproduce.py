@@ -19,6 +19,7 @@ from comanifold.experiments import _cases as cases
 from comanifold.experiments import _units as units
 from comanifold.experiments._claims import Claim, _widest_gap, as_markdown
 from comanifold.experiments._methods import METHODS
+from comanifold.experiments._summary import summarise
 
 PLAN = Plan(realizations=2, percents=(20, 40))
 
@@ -126,11 +127,30 @@ def test_more_masks_are_added_to_those_there_are(run, tmp_path):
     assert heard[0].n_done == len(before)
 
 
-def test_one_experiment_leaves_the_claims_of_the_others(run):
+@pytest.mark.parametrize("name", ["appendix", "geometry"])
+def test_one_experiment_leaves_what_is_said_of_the_others(run, name):
     out = run[0]
-    lines = (out / "claims.md").read_text()
-    reproduce(["appendix"], out, plan=PLAN)
-    assert (out / "claims.md").read_text() == lines
+    before = [(out / text).read_text(encoding="utf-8") for text in ("summary.md", "claims.md")]
+    reproduce([name], out, plan=PLAN)
+    after = [(out / text).read_text(encoding="utf-8") for text in ("summary.md", "claims.md")]
+    assert after == before
+
+
+def test_an_experiment_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"names must be one of 'workflow'.*got 'figures'"):
+        reproduce(["figures"], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_not_done_leaves_its_cell_empty():
+    of_all = {"data_set": "linkage", "fraction": [0.1, 0.5], "realization": 0, "error": 0.25}
+    ours = pd.DataFrame({**of_all, "method": "comanifold"})
+    table = pd.concat([ours, pd.DataFrame({**of_all, "method": "mean"}).iloc[1:]])
+    lines = summarise({"filling": table}).splitlines()
+    assert lines[-2:] == [
+        "| comanifold | 0.250 ± 0.000 | 0.250 ± 0.000 |",
+        "| mean of the column |  | 0.250 ± 0.000 |",
+    ]
 
 
 @pytest.mark.usefixtures("patched")

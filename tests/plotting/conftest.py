@@ -41,3 +41,13 @@ def scale(model):
     """The exponents of a scale with several clusters of both modes."""
     chosen = next(s for s in model.scales_ if 1 < s.n_row_clusters < 10 and s.n_column_clusters > 1)
     return chosen.l, chosen.k
+
+
+@pytest.fixture
+def legend():
+    """Reads the names in the legend of axes."""
+
+    def read(ax):
+        return [text.get_text() for text in ax.get_legend().get_texts()]
+
+    return read

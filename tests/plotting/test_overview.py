@@ -64,7 +64,7 @@ def test_a_row_has_one_colour_in_all_panels(model, board, scale, colouring):
     assert n_pairs == len(np.unique(of_rows, axis=0)) == len(set(groups))
 
 
-def test_a_label_of_rows_and_columns_has_one_colour_and_no_other_label_has_it(model, board):
+def test_a_label_of_rows_and_columns_has_one_colour_and_no_other_label_has_it(model, board, legend):
     rows = np.array(["a", "b", "c", "d"])[board.row_labels]
     columns = np.array(["c", "x", "y"])[board.column_labels]
     _, points = _parts(model.plot(row_labels=rows, column_labels=columns))
@@ -72,8 +72,7 @@ def test_a_label_of_rows_and_columns_has_one_colour_and_no_other_label_has_it(mo
     for mode, labels in (("rows", rows), ("columns", columns)):
         for label, colour in zip(labels, points[mode].collections[0].get_facecolors(), strict=True):
             seen.setdefault(label, set()).add(tuple(colour))
-        shown = [text.get_text() for text in points[mode].get_legend().get_texts()]
-        assert shown == sorted(set(labels))
+        assert legend(points[mode]) == sorted(set(labels))
     assert all(len(colours) == 1 for colours in seen.values())
     assert len(set.union(*seen.values())) == 6
 

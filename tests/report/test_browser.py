@@ -1,174 +1,20 @@
-"""The page in a real browser."""
-
-import csv
-import io
-import shutil
-from pathlib import Path
+"""The page in a real browser: what it shows, and what people do to it."""
 
 import numpy as np
 import pytest
-from sklearn.manifold import Isomap
+from oracles.pages import (
+    COLUMNS,
+    ROWS,
+    drag,
+    drawn,
+    organised,
+    picture,
+    saved,
+    shown_scale,
+    slide,
+)
 
-from comanifold import CoManifold
-from comanifold.report import _matrix, write_report
-
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-
-PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="needs the browser chromium")
-
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-ROWS, COLUMNS = [f"gene {i}" for i in range(40)], [f"sample {j}" for j in range(25)]
-HOSTILE = [
-    "<script>window.hacked = 1</script>",
-    "</script><script>window.hacked = 1</script>",
-    '"><img src=x onerror="window.hacked = 1">',
-    "<!-- not a comment",
-    "line\u2028separator",
-    "<b>bold</b> &lt; &amp;",
-    '<a href="javascript:window.hacked=1">x</a>',
-    "${window.hacked = 1} {{ 7 * 7 }} %{x}",
-    'a "quoted", name\nof two lines',
-    "'); window.hacked = 1; //",
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=PROGRAM, args=ARGUMENTS)
-        yield running
-        running.close()
-
-
-@pytest.fixture(scope="module")
-def troubles():
-    """What went wrong in any page, and what any page has asked for beside itself."""
-    return []
-
-
-@pytest.fixture(autouse=True)
-def _nothing_goes_wrong(troubles):
-    yield
-    assert troubles == []
-
-
-@pytest.fixture(scope="module")
-def opened(browser, troubles, tmp_path_factory):
-    """Writes a report and opens it."""
-    contexts = []
-
-    def open_report(model, *, theme="light", **contents):
-        path = tmp_path_factory.mktemp("page") / "report.html"
-        write_report(model, path, **contents)
-        context = browser.new_context(
-            viewport={"width": 1366, "height": 768}, color_scheme=theme, accept_downloads=True
-        )
-        contexts.append(context)
-        context.set_default_timeout(120_000)  # machines may be busy
-        page = context.new_page()
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("dialog", lambda dialog: troubles.append(dialog.message))
-        page.on("request", lambda request: _note_request(request.url, path, troubles))
-        page.goto(path.as_uri())
-        page.wait_for_selector("html[data-ready=yes]")
-        return page
-
-    yield open_report
-    for context in contexts:
-        context.close()
-
-
-def _note_request(url, path, troubles):
-    if url != path.as_uri() and not url.startswith(("blob:", "data:")):
-        troubles.append(url)
-
-
-@pytest.fixture(scope="module")
-def usual_page(opened, model):
-    return opened(
-        model, row_names=ROWS, column_names=COLUMNS, title="Checkers", notes=["By the <author>"]
-    )
-
-
-@pytest.fixture
-def page(usual_page):
-    """A page that most tests share, for opening one takes seconds: afterwards as it was."""
-    values = """() => Object.fromEntries([...document.querySelectorAll("select, input")].map(
-        (control) => [control.id, control.value]))"""
-    before = usual_page.evaluate(values)
-    yield usual_page
-    clear = usual_page.get_by_role("button", name="Clear selection")
-    if clear.is_enabled():
-        clear.click()
-    usual_page.evaluate(
-        """(before) => Object.entries(before).forEach(([id, value]) => {
-            const control = document.getElementById(id);
-            if (control.value === value) return;
-            control.value = value;
-            for (const kind of ["input", "change"]) control.dispatchEvent(new Event(kind));
-        })""",
-        before,
-    )
-    usual_page.evaluate("scrollTo(0, 0)")
-    usual_page.mouse.move(5, 5)
-    assert usual_page.evaluate(values) == before
-
-
-def picture(page):
-    """The matrix as it is drawn, in the organised order."""
-    rows = page.evaluate("""() => document.getElementById("matrix").data[0].z.map((row) =>
-        Array.from(row, (value) => (Number.isNaN(value) ? null : value)))""")
-    return np.array(rows, dtype=float)
-
-
-def drawn(page, plot, what):
-    return page.evaluate(f"() => document.getElementById('{plot}').{what}")
-
-
-def slide(page, which, step):
-    page.locator(f"#{which}-scale").fill(str(step))
-
-
-def shown_scale(page, model):
-    """The scale that the map of scales frames."""
-    frame = drawn(page, "map", "layout.shapes[0]")
-    l, k = frame["y0"] + 0.5, frame["x0"] + 0.5
-    return next(scale for scale in model.scales_ if (scale.l, scale.k) == (l, k))
-
-
-def organised(model, values):
-    return values[np.ix_(model.row_order_, model.column_order_)]
-
-
-def saved(page, button):
-    with page.expect_download() as download:
-        page.get_by_role("button", name=button, exact=True).click()
-    text = Path(download.value.path()).read_text(encoding="utf-8")
-    return list(csv.reader(io.StringIO(text, newline="")))
-
-
-def drag(page, plot, start, end):
-    """From one place to another, as shares of the width and height of a plot."""
-    box = page.locator(f"#{plot} .nsewdrag").first.bounding_box()
-    places = [
-        (box["x"] + across * box["width"], box["y"] + down * box["height"])
-        for across, down in (start, end)
-    ]
-    page.mouse.move(*places[0])
-    page.mouse.down()
-    page.mouse.move(*places[1], steps=5)
-    page.mouse.up()
+pytestmark = pytest.mark.usefixtures("nothing_goes_wrong")
 
 
 def test_the_page_shows_the_model(page, model):
@@ -333,50 +179,6 @@ def test_themes(page):
     assert page.evaluate(background) == light
 
 
-def test_hostile_names_are_text(opened, model):
-    rows = (HOSTILE * 4)[:40]
-    columns = (HOSTILE * 3)[:25]
-    page = opened(
-        model,
-        theme="dark",
-        row_names=rows,
-        column_names=columns,
-        title=HOSTILE[1],
-        notes=HOSTILE,
-        annotations={
-            "rows": {HOSTILE[0]: rows},
-            "columns": {HOSTILE[6]: columns, "n": range(25)},
-        },
-    )
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    assert page.title() == HOSTILE[1]
-    assert page.inner_text("h1") == HOSTILE[1]
-    for note in HOSTILE:
-        assert note in page.locator("#notes").evaluate("(notes) => notes.textContent")
-    members = page.locator("#rows-clusters").evaluate("(table) => table.textContent")
-    assert all(name in members for name in HOSTILE)
-    assert HOSTILE[0] in page.locator("#rows-colour").evaluate("(list) => list.textContent")
-    # With few columns their names are beside the matrix, shortened, and Plotly reads no HTML.
-    ticks = page.locator("#matrix .xaxislayer-above text, #matrix .xtick text").all_text_contents()
-    assert "<script>window.…" in ticks
-    assert "<!-- not a comm…" in ticks
-    assert page.locator("#matrix a, #matrix b, #rows a, img").count() == 0
-    page.fill("#find", "<script>window")
-    # Hover over every column.
-    box = page.locator("#matrix .nsewdrag").first.bounding_box()
-    for j in range(24):
-        page.mouse.move(box["x"] + (j + 0.5) / 25 * box["width"], box["y"] + 3)
-        named = f"column: {columns[model.column_order_[j]]}\n"
-        page.wait_for_function(
-            "(name) => document.getElementById('tip').textContent.includes(name)", arg=named
-        )
-    page.locator("#rows-clusters button").first.click()
-    table = saved(page, "Row embedding")
-    assert [row[0] for row in table[1:]] == rows
-    assert saved(page, "Filled-in matrix")[0][1:] == columns
-    assert page.evaluate("typeof window.hacked") == "undefined"
-
-
 def test_saved_files_are_those_of_the_model(page, model):
     header, *rows = saved(page, "Row embedding")
     assert header == ["name", "coordinate_1", "coordinate_2", "coordinate_3"]
@@ -419,43 +221,6 @@ def test_everything_is_within_reach_of_the_keyboard(page):
     wanted = ["theme", "row-scale", "column-scale", "map-of", "find", "view", "rows-colour"]
     places = [reached.index(name) for name in [*wanted, "Select", "Row embedding"]]
     assert places == sorted(places)
-
-
-def test_without_scales_the_page_says_why(opened, model_without_scales):
-    page = opened(model_without_scales)
-    assert page.locator("#row-scale").is_hidden()
-    assert "keep_scales=True" in page.inner_text("#no-scales")
-    expected = organised(model_without_scales, model_without_scales.filled_)
-    np.testing.assert_allclose(picture(page), expected, atol=1e-3)
-    assert page.get_by_role("button", name="Clusters at this scale").is_disabled()
-
-
-def test_large_matrices_are_drawn_in_cells(opened, model, monkeypatch):
-    monkeypatch.setattr(_matrix, "MOST_CELLS", 14)
-    page = opened(model, row_names=range(40), column_names=range(25))
-    assert picture(page).shape == (14, 13)
-    assert "up to 3 × 2 neighbours" in page.inner_text("#matrix-text")
-    assert page.get_by_role("button", name="Filled-in matrix").is_disabled()
-    box = page.locator("#matrix .nsewdrag").first.bounding_box()
-    page.mouse.move(box["x"] + 5, box["y"] + 5)
-    page.wait_for_function("() => document.getElementById('rows').layout.shapes.length === 3")
-    first, last = model.row_order_[[0, 2]]
-    assert f"row: {first} … {last} (3 rows)" in page.inner_text("#tip")
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("X", "parameters"),
-    [
-        (np.ones((6, 5)), {"n_components": 1}),
-        (np.array([[1.0, 2.0, np.nan], [np.nan, 2.0, 3.0]]), {"n_components": 1}),
-        (np.arange(30.0).reshape(6, 5), {"embedding": Isomap(n_neighbors=3, metric="precomputed")}),
-    ],
-)
-def test_small_and_odd_fits_are_drawn(opened, X, parameters):
-    page = opened(CoManifold(keep_scales=True, **parameters).fit(X))
-    assert picture(page).shape == X.shape
-    assert page.locator("#rows .points path").count() == len(X)
 
 
 def test_other_coordinates_can_be_chosen(page, model):

@@ -2,13 +2,13 @@ import json
 
 import numpy as np
 import pytest
+from oracles.pages import organised, unpack
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.manifold import Isomap
 
 from comanifold import CoManifold
 from comanifold.report import _matrix
 from comanifold.report._data import page_data
-from comanifold.report._packed import unpack
 
 
 def estimate_on_page(data, scale):
@@ -22,10 +22,6 @@ def estimate_on_page(data, scale):
     in_rows = unpack(estimates["row_groups"]).reshape(-1, n_rows)[scale]
     in_columns = unpack(estimates["column_groups"]).reshape(-1, n_columns)[scale]
     return data["matrix"]["mean"] + data["matrix"]["unit"] * values[np.ix_(in_rows, in_columns)]
-
-
-def organised(model, values):
-    return values[np.ix_(model.row_order_, model.column_order_)]
 
 
 def cell_means(values, row_step, column_step):

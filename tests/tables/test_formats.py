@@ -139,6 +139,12 @@ def test_absent_entries_of_a_sparse_matrix_mean_what_is_said(tmp_path, name):
         read_table(path, absent="none")
 
 
+def test_where_all_entries_are_stored_there_is_nothing_to_say(tmp_path):
+    path = tmp_path / "t.mtx"
+    io.mmwrite(path, sparse.coo_array([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_array_equal(read_table(path).values, [[1, 2], [3, 4]])
+
+
 @pytest.mark.parametrize(
     "matrix",
     [

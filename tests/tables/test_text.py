@@ -199,9 +199,10 @@ def test_compressed_files(file):
 def test_files_that_cannot_be_opened(tmp_path, file):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_table(tmp_path / "nothing.csv")
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(IsADirectoryError, match="is a folder"):
-        read_table(tmp_path / "folder.csv")
+    for name in ("folder.csv", "filtered_feature_bc_matrix"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(IsADirectoryError, match="is a folder: name the file in it"):
+            read_table(tmp_path / name)
     with pytest.raises(TableError, match=r"should end with one of \.csv, \.tsv"):
         read_table(file("1,2\n", "table.xlsx"))
     with pytest.raises(TableError, match="one character"):

@@ -5,32 +5,12 @@ from typing import Any
 
 import click
 
-from ._fit import run_fit
+from ._fit import fit, run_fit
 from ._help import SectionedCommand, examples, option
 from ._talk import Talk, plain_errors, talk_options
 
 _N_ROWS, _N_COLUMNS = 200, 150
 _SHARE_MISSING = 0.5
-
-# What `comanifold fit` would have without options.
-_SETTINGS: dict[str, Any] = {
-    "log1p": False,
-    "standardize": False,
-    "check": True,
-    "checkpoint": None,
-    "components": 2,
-    "neighbors": None,
-    "alpha": None,
-    "penalty": None,
-    "passes": None,
-    "bandwidth": None,
-    "distances": None,
-    "first_graphs": None,
-    "traversal": None,
-    "tol": None,
-    "max_iter": None,
-    "paper": False,
-}
 
 
 @click.command(
@@ -59,16 +39,16 @@ def demo(**given: Any) -> None:
     """
     talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
     with plain_errors():
-        import os
-
         table, annotations = _data()
         talk.say(
             f"Distances between {_N_ROWS} points of a helix (rows) and {_N_COLUMNS} of a bent "
             f"sheet (columns), shuffled, {_SHARE_MISSING:.0%} missing"
         )
-        settings = {**_SETTINGS, **given, "force": True, "jobs": os.cpu_count() or 1}
+        # What `comanifold fit` would have without options.
+        settings = fit.make_context("fit", ["demo", "--out", str(given["out"])]).params
         title = "Demonstration: a helix and a sheet, half missing"
-        run_fit(table, "demo", annotations, {**settings, "title": title}, talk)
+        settings = {**settings, **given, "force": True, "title": title}
+        run_fit(table, "demo", annotations, settings, talk)
 
 
 def _data() -> tuple[Any, dict[str, dict[str, list[float]]]]:

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 # Clusters that stay as they are while the cost grows so many times over stand out.
 _CLEAR = 2
 
-_HIDE = 0.1
-_KEEP = 3
+# The share of the entries that is hidden, how many a row or column keeps, and how many have to
+# be hidden for their error to mean something.
+_SHARE_HIDDEN = 0.1
+_LEAST_KEPT = 3
+_LEAST_HIDDEN = 20
 
 # Not 0, with which people make holes of their own: just what would be hidden is missing then.
 _SEED = 7_310_524_681
@@ -111,18 +114,18 @@ def hide_some(values: Any) -> tuple[Any, Any] | None:
     """
     observed = ~np.isnan(values)
     rng = np.random.default_rng(_SEED)
-    hidden = observed & (rng.random(values.shape) < _HIDE)
+    hidden = observed & (rng.random(values.shape) < _SHARE_HIDDEN)
     rest = observed & ~hidden
     for axis in (0, 1):
-        few = np.expand_dims(rest.sum(axis=axis) < _KEEP, axis)
+        few = np.expand_dims(rest.sum(axis=axis) < _LEAST_KEPT, axis)
         hidden &= ~few
-    if hidden.sum() < 20:
+    if hidden.sum() < _LEAST_HIDDEN:
         return None
     return np.where(hidden, np.nan, values), hidden
 
 
 def score_hidden(values: Any, rest: Any, hidden: Any, filled: Any) -> HeldOut | None:
-    """The errors on hidden entries, of those that all could predict."""
+    """The errors on hidden entries; None where these are all alike, or some not predicted."""
     row_means, column_means = (
         np.broadcast_to(_means(rest, axis), values.shape)[hidden] for axis in (1, 0)
     )

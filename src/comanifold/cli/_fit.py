@@ -11,7 +11,7 @@ from ._help import SectionedCommand, examples, option
 from ._model_options import make_model, model_options
 from ._preparation import Preparation, preparing_options
 from ._reading_options import describe, read, reading_options
-from ._talk import Talk, duration, plain_errors, talk_options
+from ._talk import Talk, duration, plain_errors, say_kept, talk_options
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -72,7 +72,8 @@ def fit(file: Path, **given: Any) -> None:
     """Find the geometry of the rows and columns of the matrix in FILE.
 
     FILE is CSV, TSV, Parquet, NPY, NPZ, H5AD or Matrix Market (MTX); text and MTX also
-    compressed with gzip. Empty cells are missing entries.
+    compressed with gzip. Empty cells are missing entries. The matrix.mtx of a folder of 10x
+    Genomics takes its labels from features.tsv and barcodes.tsv there.
 
     The results are a page to explore (report.html), the embeddings of rows and columns, the
     matrix with its holes filled in, clusters, all scales, and the model for `comanifold
@@ -80,11 +81,9 @@ def fit(file: Path, **given: Any) -> None:
     """
     talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
     with plain_errors():
-        from .._files import refuse_taken
         from ._annotations import read_annotations
-        from ._results import MARKER
 
-        _refuse(refuse_taken, given["out"], MARKER, given["force"])
+        _refuse_folder(given["out"], given["force"])
         table = read(file, given)
         describe(talk, file, table)
         annotations: Annotations = {}
@@ -126,7 +125,7 @@ def run_fit(
         held_out = _check(fitter, model, values, kept) if given["check"] else None
     except KeyboardInterrupt:
         if kept:
-            click.echo(f"What is done is kept in {kept}: the same command goes on.", err=True)
+            say_kept(kept)
         raise
     with whole_directory(out, marker=MARKER, overwrite=given["force"]) as folder:
         outcome = _write_all(
@@ -147,10 +146,13 @@ def say_expected(talk: Talk, seconds: float) -> None:
         talk.say("  and a minute or two to compile: this is the first fit after installation")
 
 
-def _refuse(refuse_taken: Any, out: Path, marker: str, force: bool) -> None:
+def _refuse_folder(out: Path, force: bool) -> None:
     """Say before any work that the results could not be written."""
+    from .._files import refuse_taken
+    from ._results import MARKER
+
     try:
-        refuse_taken(out, marker=marker, overwrite=force)
+        refuse_taken(out, marker=MARKER, overwrite=force)
     except FileExistsError as error:
         told = str(error).replace("or overwrite it", "or replace its results with --force")
         raise FileExistsError(told) from error

@@ -97,14 +97,11 @@ class Fitter:
 
     def fit(self, model: "CoManifold", values: Any, what: str = "") -> Fitted:
         """Fit a model; what it warns of is kept."""
-        from rich.console import Console
-
         n_surfaces = model.n_passes * (2 if model.alpha == "auto" else 1)
         began = time.perf_counter()
-        console = Console(stderr=True, highlight=False, quiet=self._talk.quiet)
         with (
             warnings.catch_warnings(record=True) as caught,
-            ProgressBar(console, what, brief=True) as bar,
+            ProgressBar(what, brief=True, quiet=self._talk.quiet) as bar,
         ):
             warnings.simplefilter("always")
             model._listener = _Listener(bar, n_surfaces)

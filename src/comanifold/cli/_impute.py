@@ -51,6 +51,8 @@ def impute(file: Path, **given: Any) -> None:
     talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
     out: Path = given["out"]
     with plain_errors():
+        from dataclasses import replace
+
         import numpy as np
 
         from ..tables import check_writable, write_table
@@ -67,7 +69,7 @@ def impute(file: Path, **given: Any) -> None:
         say_expected(talk, expected_seconds(model, table.values.shape))
         fitted = Fitter(talk).fit(model, preparation.apply(table.values), "filling in")
         values = preparation.fill_in(table.values, model.filled_)
-        filled = type(table)(values, table.row_names, table.column_names, table.notes, table.corner)
+        filled = replace(table, values=values)
         # As the file has it.
         write_table(out, filled.transposed() if given["transpose"] else filled)
         n_filled = int(np.isnan(table.values).sum() - np.isnan(values).sum())

@@ -1,8 +1,6 @@
 """A bar with the time left, on a terminal; elsewhere a line now and then."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -13,10 +11,10 @@ _SECONDS = 30.0
 
 
 class ProgressBar:
-    """Shows how many pieces of work are done and how long the rest will take."""
+    """Shows on standard error how many pieces of work are done and how long the rest will take."""
 
-    def __init__(self, console: Console, what: str = "", *, brief: bool = False):
-        self._console = console
+    def __init__(self, what: str = "", *, brief: bool = False, quiet: bool = False):
+        self._console = Console(stderr=True, highlight=False, quiet=quiet)
         # Brief work leaves no trace: no bar when it is done, no line before it has taken long.
         self._transient = brief
         self._what = what
@@ -67,10 +65,3 @@ class ProgressBar:
             return ""
         seconds = (now - self._started) / n_made * (n_all - n_done)
         return f", about {seconds / 60:.0f} min left" if seconds > 90 else ", nearly there"
-
-
-@contextmanager
-def progress_bar() -> Iterator[ProgressBar]:
-    """A progress bar on standard error."""
-    with ProgressBar(Console(stderr=True, highlight=False)) as bar:
-        yield bar

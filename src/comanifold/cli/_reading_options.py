@@ -35,7 +35,12 @@ reading_options: Callable = together(
         section=_SECTION,
         help="The column with the labels of the rows, by name or number from 1.",
     ),
-    option("--no-labels", is_flag=True, section=_SECTION, help="No column has labels of rows."),
+    option(
+        "--no-labels",
+        is_flag=True,
+        section=_SECTION,
+        help="No column, nor a file beside an MTX file, has labels.",
+    ),
     option(
         "--columns",
         metavar="LIST",
@@ -55,12 +60,11 @@ reading_options: Callable = together(
     option("--encoding", default="utf-8", section=_SECTION, help="Of text, such as latin-1."),
 )
 
-NAMES = (
+_NAMES = (
     "missing",
     "delimiter",
     "header",
     "labels",
-    "no_labels",
     "columns",
     "exclude",
     "transpose",
@@ -77,7 +81,7 @@ def read(file: Path, given: dict[str, Any]) -> "Table":
     """The table in a file, read as the options say."""
     from ..tables import read_table
 
-    options = {name: given[name] for name in NAMES if name != "no_labels"}
+    options = {name: given[name] for name in _NAMES}
     if given["no_labels"]:
         if options["labels"] is not None:
             raise click.UsageError("--labels and --no-labels exclude each other")

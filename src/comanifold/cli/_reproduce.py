@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from ._talk import plain_errors, say_kept
+
 _NAMES = ("workflow", "embeddings", "clustering", "appendix", "geometry", "filling")
 
 _SECONDS_TO_CONNECT = 10
@@ -72,29 +74,25 @@ def reproduce(
         raise click.ClickException(
             f"this needs {error.name}: pip install 'comanifold[experiments]'"
         ) from error
-    from ._progress import progress_bar
+    from ._progress import ProgressBar
 
     plan = experiments.QUICK if quick else experiments.Plan()
     if realizations:
         plan = plan.with_realizations(realizations)
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with _cluster(dask), progress_bar() as bar:
-            outcome = experiments.reproduce(
-                names,
-                out,
-                plan=plan,
-                n_jobs=jobs,
-                report=lambda at: bar.update(at.n_done, at.n_units, at.last or "going on"),
-            )
+        with plain_errors():
+            out.mkdir(parents=True, exist_ok=True)
+            with _cluster(dask), ProgressBar() as bar:
+                outcome = experiments.reproduce(
+                    names,
+                    out,
+                    plan=plan,
+                    n_jobs=jobs,
+                    report=lambda at: bar.update(at.n_done, at.n_units, at.last or "going on"),
+                )
     except KeyboardInterrupt:
-        click.echo(
-            f"What is done is kept in {out / 'data'}: the same command goes on.",
-            err=True,
-        )
+        say_kept(out / "data")
         raise
-    except (OSError, RuntimeError, ValueError, ImportError) as error:
-        raise click.ClickException(str(error)) from error
     for file in [*outcome.tables, *outcome.figures, *outcome.texts]:
         click.echo(file)
     if outcome.failures:

@@ -135,9 +135,12 @@ def _rows_of_scales(model: "CoManifold") -> Iterator[tuple[Any, ...]]:
 def write_pages(folder: Path, model: "CoManifold", run: Run) -> tuple[list[str], list[str]]:
     """The report and the figure: the names of those that could be made, and what is lacking."""
     made, lacking = [], []
-    for name, make in ((REPORT, _write_report), (FIGURE, _write_figure)):
+    for name, write in (
+        (REPORT, lambda path: _write_report(path, model, run)),
+        (FIGURE, lambda path: _write_figure(path, model)),
+    ):
         try:
-            make(folder / name, model, run)
+            write(folder / name)
         except ImportError as error:
             way = "" if "pip install" in str(error) else ": pip install 'comanifold[report]'"
             lacking.append(f"{name} was not made, because {error}{way}")
@@ -160,14 +163,14 @@ def _write_report(path: Path, model: "CoManifold", run: Run) -> None:
     )
 
 
-def _write_figure(path: Path, model: "CoManifold", run: Run) -> None:  # noqa: ARG001
-    import matplotlib
+def _write_figure(path: Path, model: "CoManifold") -> None:
+    import matplotlib as mpl
 
-    from .. import plotting  # noqa: F401
+    from .._files import whole_file
 
-    with matplotlib.rc_context({"backend": "agg"}):
-        figure = model.plot()
-        figure.savefig(path, dpi=150)
+    with mpl.rc_context({"backend": "agg"}), whole_file(path) as part:
         import matplotlib.pyplot as plt
 
+        figure = model.plot()
+        figure.savefig(part, dpi=150)
         plt.close(figure)

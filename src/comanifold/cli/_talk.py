@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -49,6 +50,11 @@ def plain_errors() -> Iterator[None]:
     except (OSError, RuntimeError, ValueError, ImportError) as error:
         notes = getattr(error, "__notes__", [])
         raise click.ClickException("\n".join([str(error), *notes])) from error
+
+
+def say_kept(folder: Path) -> None:
+    """Tell someone who has stopped a command how to go on."""
+    click.echo(f"What is done is kept in {folder}: the same command goes on.", err=True)
 
 
 def duration(seconds: float) -> str:

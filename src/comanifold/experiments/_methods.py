@@ -1,8 +1,7 @@
 """What is compared: our method, the paper's settings, and what one would use instead.
 
 Every method is as its documentation has it by default, and what it chooses it chooses without
-labels. All diffusion maps have the same local bandwidth but that of "as in the
-paper".
+labels. All diffusion maps have the same local bandwidth but that of "as in the paper".
 """
 
 from collections.abc import Callable, Iterable

@@ -12,13 +12,14 @@ import matplotlib as mpl
 import pandas as pd
 
 from .._files import sole_use, whole_file
+from .._validation import check_choice
 from ..plotting._style import SETTINGS
 from ._cases import complete
 from ._claims import CHECKS, Claim, as_markdown
 from ._experiments import EXPERIMENTS, Plan
 from ._figures import Tables
 from ._runner import Failure, Unit, collect, run_units
-from ._summary import summarise
+from ._summary import SUMMARISED, summarise
 
 _SHOWN_VERSIONS = (
     "comanifold",
@@ -70,8 +71,8 @@ def reproduce(
         Of `EXPERIMENTS`.
     out : path
         A folder for the results: ``data/`` with a table for each piece of work, ``tables/`` and
-        ``figures/`` made from them, ``summary.md``, ``claims.md``, and ``run.json`` with plan and
-        versions.
+        ``figures/`` made from them, and ``run.json`` with plan and versions; ``summary.md`` and
+        ``claims.md`` are about everything that is complete there, asked for now or before.
     plan : Plan, optional
         How much to do; by default all of it.
     n_jobs : int, optional
@@ -81,6 +82,9 @@ def reproduce(
         Told of the progress.
     """
     plan = plan or Plan()
+    names = list(names)
+    for name in names:
+        check_choice("names", name, list(EXPERIMENTS))
     experiments = {name: EXPERIMENTS[name] for name in names}
     units = {name: experiment.units(plan) for name, experiment in experiments.items()}
     everything = list(dict.fromkeys(unit for several in units.values() for unit in several))
@@ -141,8 +145,13 @@ def _write_tables(units: Sequence[Unit], folder: Path, out: Path) -> tuple[Table
 
 
 def _write_texts(plan: Plan, folder: Path, tables: Tables, out: Path) -> list[Path]:
-    """The means of what was asked for, and the claims that can be checked."""
-    texts = {"summary.md": summarise(tables)}
+    """The means, and the claims that can be checked, of what there is, asked for now or not."""
+    before = {name: _complete_table(name, name, plan, folder) for name in SUMMARISED}
+    there = {name: table for name, table in before.items() if table is not None}
+    texts = {}
+    summary = summarise({**there, **tables})
+    if summary:
+        texts["summary.md"] = summary
     claims = _claims(plan, folder)
     if claims:
         texts["claims.md"] = as_markdown(claims)
@@ -155,14 +164,21 @@ def _write_texts(plan: Plan, folder: Path, tables: Tables, out: Path) -> list[Pa
 
 
 def _claims(plan: Plan, folder: Path) -> list[Claim]:
-    """What the paper says, by all experiments that are complete, asked for now or not."""
+    """What the paper says, by all experiments that are complete."""
     claims: list[Claim] = []
-    for name, (table, check) in CHECKS.items():
-        units = EXPERIMENTS[name].units(plan)
-        if all(unit.is_done(folder) for unit in units):
-            of_table = [unit for unit in units if unit.table == table]
-            claims.extend(check(collect(of_table, folder)))
+    for name, (title, check) in CHECKS.items():
+        table = _complete_table(name, title, plan, folder)
+        if table is not None:
+            claims.extend(check(table))
     return claims
+
+
+def _complete_table(name: str, table: str, plan: Plan, folder: Path) -> pd.DataFrame | None:
+    """A table of an experiment if all pieces of that one are done."""
+    units = EXPERIMENTS[name].units(plan)
+    if not all(unit.is_done(folder) for unit in units):
+        return None
+    return collect([unit for unit in units if unit.table == table], folder)
 
 
 def _log(out: Path, plan: Plan, names: list[str], n_made: int, started: float) -> None:

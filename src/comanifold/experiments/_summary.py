@@ -6,9 +6,12 @@ from ._figures import FILLERS, Tables
 from ._methods import METHODS
 from ._style import MODES
 
+# The tables that have something to take means of; experiments of the same names make them.
+SUMMARISED = ("clustering", "geometry", "filling")
+
 
 def summarise(tables: Tables) -> str:
-    """Means over all masks (and standard deviations), in Markdown."""
+    """Means over all masks (and standard deviations) of what there is, in Markdown."""
     parts = []
     if "clustering" in tables:
         for (data_set, n_components), part in tables["clustering"].groupby(
@@ -58,10 +61,11 @@ def _table(
     for name, label in labels.items():
         cells = [
             f"{mean[name, head]:.{digits}f} ± {spread[name, head]:.{digits}f}"
-            for head in heads
             if (name, head) in mean.index
+            else ""
+            for head in heads
         ]
-        if cells:
+        if any(cells):
             lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
 

@@ -32,20 +32,20 @@ SHOWN_SCALES = {
 }
 # The numbers of coordinates that k-means is given: that of the pictures, and one more where it
 # costs nothing.
-COORDINATES = (2, 3)
+_COORDINATES = (2, 3)
 
 # In our units (entries of variance one) all of these are on the surface that starts here.
 _FIRST_SHOWN = (-5, -5)
 
 # The two subjects of lung500 whose distance Figure 1 takes apart.
-PAIR = ("Normal", "Colon")
+_PAIR = ("Normal", "Colon")
 
 
 def clustering(data_set: str, percent: int, realization: int, method: str) -> pd.DataFrame:
     """Adjusted Rand index of k-means on the embedding of the mode that has groups."""
     case = make_case(data_set, percent / 100, realization)
     mode, _ = GROUPED[data_set]
-    tried = COORDINATES if METHODS[method].is_nested else COORDINATES[:1]
+    tried = _COORDINATES if METHODS[method].is_nested else _COORDINATES[:1]
     points, seconds = _timed(METHODS[method].embed, case.X, [mode], tried[-1], case.seed)
     rows = []
     for n_components in tried:
@@ -256,7 +256,7 @@ def affinities(data_set: str, percent: int) -> pd.DataFrame:
 def _pair(case: Case) -> tuple[int, int]:
     """The first column of each of the two groups that Figure 1 compares."""
     groups = case.data.label_names[case.labels]
-    one, other = (int(np.flatnonzero(groups == group)[0]) for group in PAIR)
+    one, other = (int(np.flatnonzero(groups == group)[0]) for group in _PAIR)
     return one, other
 
 

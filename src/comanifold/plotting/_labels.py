@@ -34,6 +34,16 @@ def read_labels(labels: ArrayLike | None, n_points: int, name: str) -> list[Any]
     return [_plain(label) for label in array]
 
 
+def labels_of_modes(
+    model: Any, row_labels: ArrayLike | None, column_labels: ArrayLike | None
+) -> dict[str, list[Any] | None]:
+    """The labels of the rows and of the columns of a model, where there are any."""
+    return {
+        "rows": read_labels(row_labels, len(model.row_order_), "row_labels"),
+        "columns": read_labels(column_labels, len(model.column_order_), "column_labels"),
+    }
+
+
 def _plain(label: Any) -> Any:
     label = label.item() if isinstance(label, np.generic) else label
     is_missing = label is None or type(label).__name__ == "NAType" or label != label

@@ -12,11 +12,11 @@ from ._labels import (
     clusters_palette,
     colours_of,
     draw_legend,
+    labels_of_modes,
     palette_of,
-    read_labels,
     shown_text,
 )
-from ._model import check_model, check_scale, clusters_at, of_mode
+from ._model import check_model, clusters_at, named_scale, of_mode
 from ._style import axes_to_draw_on, beyond, show_matrix, usual_limits
 
 # Of a bar and of the space beside it, as parts of the side of the matrix.
@@ -86,11 +86,8 @@ def matrix(
     (40, 30)
     """
     check_model(model)
-    at = (l, k) if check_scale(l, k) else None
-    labels = {
-        "rows": read_labels(row_labels, len(model.row_order_), "row_labels"),
-        "columns": read_labels(column_labels, len(model.column_order_), "column_labels"),
-    }
+    at = named_scale(l, k)
+    labels = labels_of_modes(model, row_labels, column_labels)
     named = [label for some in labels.values() for label in some or ()]
     palette = palette_of(named) if palette is None else palette
     bars = []

@@ -28,11 +28,13 @@ def of_mode(model: Any, mode: str, attribute: str) -> Any:
     return getattr(model, f"{MODES[mode]}_{attribute}_")
 
 
-def check_scale(l: int | None, k: int | None) -> bool:
-    """Whether a scale was named; both its exponents are needed."""
-    if (l is None) != (k is None):
+def named_scale(l: int | None, k: int | None) -> tuple[int, int] | None:
+    """The scale that was named, if one was; both its exponents are needed."""
+    if l is None and k is None:
+        return None
+    if l is None or k is None:
         raise ValueError(f"a scale has two exponents: give both l and k, got l={l!r} and k={k!r}")
-    return l is not None
+    return l, k
 
 
 def clusters_at(model: Any, mode: str, l: int, k: int) -> list[int]:

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from ._convergence import convergence
 from ._embedding import draw_points
-from ._labels import Palette, colours_of, draw_legend, palette_of, read_labels
+from ._labels import Palette, colours_of, draw_legend, labels_of_modes, palette_of
 from ._matrix import cluster_colours, colour_bar, draw_bar, show_entries
-from ._model import MODES, check_model, check_scale, of_mode
+from ._model import MODES, check_model, named_scale, of_mode
 from ._spectrum import has_spectrum, spectrum
 from ._style import ALONG, SETTINGS
 from ._surface import surface
@@ -53,11 +53,8 @@ def overview(
     figure : Figure or SubFigure
     """
     check_model(model)
-    at = (l, k) if check_scale(l, k) else None
-    labels = {
-        "rows": read_labels(row_labels, len(model.row_order_), "row_labels"),
-        "columns": read_labels(column_labels, len(model.column_order_), "column_labels"),
-    }
+    at = named_scale(l, k)
+    labels = labels_of_modes(model, row_labels, column_labels)
     palette = palette_of(*labels.values()) if palette is None else palette
     colours = {mode: _colours(model, mode, labels[mode], at, palette) for mode in MODES}
     with mpl.rc_context(SETTINGS):

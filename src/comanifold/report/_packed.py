@@ -20,9 +20,3 @@ def pack(values: Any, kind: str) -> dict[str, str]:
     """An array as compressed bytes in base 64, rows one after the other."""
     raw = np.ascontiguousarray(values, dtype=_TYPES[kind]).tobytes()
     return {"type": kind, "data": base64.b64encode(zlib.compress(raw, 9)).decode("ascii")}
-
-
-def unpack(packed: dict[str, str]) -> np.ndarray:
-    """What `pack` was given, without its shape."""
-    raw = zlib.decompress(base64.b64decode(packed["data"]))
-    return np.frombuffer(raw, dtype=_TYPES[packed["type"]])

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._validation import sparse_to_nan
 from ._columns import as_ranges, chosen_columns
-from ._market import check_absent
+from ._market import meaning_of_absent
 from ._table import (
     MOST_ENTRIES,
     Options,
@@ -114,9 +114,10 @@ def read_h5ad(path: Path, options: Options) -> Table:
     check_size(*matrix.shape)
     note = f"{'X' if options.layer is None else f'The layer {options.layer!r}'} of the file."
     if hasattr(matrix, "toarray"):
-        check_absent(options.absent, matrix.shape[0] * matrix.shape[1] - matrix.nnz)
-        matrix = sparse_to_nan(matrix, options.absent)
-        note += f" Entries that are not stored are {options.absent}."
+        n_absent = matrix.shape[0] * matrix.shape[1] - matrix.nnz
+        absent = meaning_of_absent(options.absent, n_absent)
+        matrix = sparse_to_nan(matrix, absent)
+        note += f" Entries that are not stored are {absent}."
     return Table(
         np.array(matrix, dtype=float, order="C"),
         [str(name) for name in data.obs_names],

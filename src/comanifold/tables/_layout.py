@@ -2,14 +2,15 @@
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ._cells import kind_of
 from ._missing import Missing
 from ._table import Options, TableError, listed, shortened
 
-NAMES_OF_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
+_NAMES_OF_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 
 # What columns of labels are called; an empty name is the most common of all.
 _NAMES_OF_LABELS = {"", "id", "ids", "name", "names", "label", "labels", "index", "rowname", "row"}
@@ -42,7 +43,7 @@ class Layout:
 
     def note(self) -> str:
         """What was found, in a sentence."""
-        name = NAMES_OF_DELIMITERS.get(self.delimiter, repr(self.delimiter))
+        name = _NAMES_OF_DELIMITERS.get(self.delimiter, repr(self.delimiter))
         comma = " with decimal commas" if self.decimal == "," else ""
         header = "line 1 is a header" if self.header else "no header"
         if self.label_column is None:
@@ -77,10 +78,14 @@ def find_layout(
     return Layout(delimiter, decimal, header, layout.n_columns, place)
 
 
-def parse(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+def reader_of(lines: Iterable[str], delimiter: str) -> Any:
+    """A reader of records, as of the `csv` module; blank lines are empty ones."""
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
+
+
+def parse(lines: Iterable[str], delimiter: str) -> list[list[str]]:
     """Records of the lines that are not blank."""
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
-    return [record for record in reader if record]
+    return [record for record in reader_of(lines, delimiter) if record]
 
 
 def _separate(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._validation import sparse_to_nan
+from ._beside import with_names_beside
 from ._lines import open_lines
 from ._table import Array, Options, Table, TableError, check_size, numbered, shortened
 
@@ -21,7 +22,7 @@ _SIGNS = {"general": None, "symmetric": 1.0, "skew-symmetric": -1.0}
 
 
 def read_market(path: Path, options: Options) -> Table:
-    """The matrix in an MTX file; absent entries are read as told."""
+    """The matrix in an MTX file, with labels if they lie beside it; absent entries as told."""
     with open_lines(path) as lines:
         layout, field, symmetry = _banner(next(lines, ""))
         sizes = _sizes(lines, 3 if layout == "coordinate" else 2)
@@ -32,22 +33,24 @@ def read_market(path: Path, options: Options) -> Table:
         notes = []
         if layout == "coordinate":
             n_stored = sizes[2]
-            check_absent(options.absent, n_rows * n_columns - n_stored)
+            absent = meaning_of_absent(options.absent, n_rows * n_columns - n_stored)
             entries = _entries(lines, sizes, field == "pattern", _SIGNS[symmetry])
-            values = sparse_to_nan(entries, options.absent)
-            notes = [f"{n_stored:,} entries are stored; those that are not are {options.absent}."]
+            values = sparse_to_nan(entries, absent)
+            notes = [f"{n_stored:,} entries are stored; those that are not are {absent}."]
         else:
             values = _dense(lines, n_rows, n_columns, _SIGNS[symmetry])
-    return Table(values, numbered("row", n_rows), numbered("column", n_columns), notes)
+    table = Table(values, numbered("row", n_rows), numbered("column", n_columns), notes)
+    return with_names_beside(table, path, options)
 
 
-def check_absent(absent: str | None, n_absent: int) -> None:
-    """Refuse a sparse matrix whose absent entries could mean either."""
-    if absent is None:
+def meaning_of_absent(absent: str | None, n_absent: int) -> str:
+    """What absent entries of a sparse matrix are; it has to be told where there are any."""
+    if absent is None and n_absent > 0:
         raise TableError(
             f"{n_absent:,} entries are not stored, and may mean missing or zero: say which with "
             "absent (--absent missing or --absent zero)"
         )
+    return absent or "missing"
 
 
 def _banner(line: str) -> tuple[str, str, str]:

@@ -40,7 +40,6 @@ class Missing:
     """
 
     def __init__(self, tokens: str | Sequence[str | float] | None = None):
-        self.is_default = tokens is None
         if tokens is None:
             tokens = DEFAULT_MISSING
         elif isinstance(tokens, str):

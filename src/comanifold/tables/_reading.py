@@ -62,10 +62,12 @@ def read_table(
         looks like that.
     labels : str, int or bool, optional
         The column with the labels of the rows, by name or by number from 1; False for none. By
-        default the first one if it holds text or is named like labels.
+        default the first one if it holds text or is named like labels. Those of a matrix.mtx as
+        10x Genomics has it are in features.tsv (or genes.tsv) and barcodes.tsv beside it, and
+        are read from there unless this is False.
     columns, exclude : str or sequence, optional
-        Columns to read, and to leave out: names, numbers from 1 in the file, and ranges of
-        numbers, separated by commas: "3-58".
+        Columns to read, and to leave out: names, numbers from 1 in the file (of Parquet without
+        the labels), and ranges of numbers, separated by commas: "3-58".
     transpose : bool, default=False
         Exchange rows and columns once the file is read.
     array : str, optional
@@ -106,9 +108,7 @@ def read_table(
     "Separated by commas; line 1 is a header; labels of rows in column 1 ('gene')."
     """
     path = Path(path)
-    options = Options(
-        missing, delimiter, header, labels, columns, exclude, array, layer, absent, encoding
-    )
+    options = Options(delimiter, header, labels, columns, exclude, array, layer, absent, encoding)
     ending = _ending(path)
     _check_options(options)
     tokens = Missing(missing)
@@ -128,6 +128,8 @@ def read_table(
 
 def _ending(path: Path) -> str:
     """The ending that says what is in a file, which must be there."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name the file in it")
     name = path.name.lower()
     ending = Path(name.removesuffix(".gz")).suffix
     if ending not in (*_TEXT, *_OTHERS) or (name.endswith(".gz") and ending not in _COMPRESSIBLE):
@@ -135,8 +137,6 @@ def _ending(path: Path) -> str:
             f"{path}: what it holds cannot be told from its name. It should end with one of "
             f"{', '.join(READABLE)}"
         )
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a file")
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file")
     return ending

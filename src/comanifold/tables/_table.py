@@ -15,6 +15,9 @@ MOST_ENTRIES = 500_000_000
 # A file can declare rows or columns without having any: more than this are not given names.
 MOST_NAMES = 10_000_000
 
+# Characters of a text from a file that a message shows.
+_LONGEST_TEXT = 40
+
 
 class TableError(ValueError):
     """A file that cannot be read as a table of numbers, and what to do about it."""
@@ -55,7 +58,6 @@ class Table:
 class Options:
     """How a file is to be read; None where that is to be found out. See `read_table`."""
 
-    missing: str | Sequence[str | float] | None = None
     delimiter: str | None = None
     header: bool | None = None
     labels: str | int | bool | None = None
@@ -86,10 +88,10 @@ def check_size(n_rows: int, n_columns: int) -> None:
         )
 
 
-def shortened(text: Any, most: int = 40) -> str:
+def shortened(text: Any) -> str:
     """Text as it may stand in a message: quoted, on one line and not long."""
     text = str(text)
-    return repr(text if len(text) <= most else text[: most - 1] + "…")
+    return repr(text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…")
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

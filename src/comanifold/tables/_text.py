@@ -10,7 +10,7 @@ import numpy as np
 
 from ._cells import number_in, parse_cell
 from ._columns import as_ranges, chosen_columns
-from ._layout import Layout, find_layout, parse
+from ._layout import Layout, find_layout, parse, reader_of
 from ._lines import open_lines
 from ._missing import Missing
 from ._table import Array, Options, Table, TableError, check_size, numbered, shortened
@@ -24,7 +24,7 @@ def read_text(path: Path, options: Options, missing: Missing) -> Table:
     """The table in a file of text."""
     with open_lines(path, options.encoding) as lines:
         sample = _sample(lines)
-        prefers_tabs = path.name.removesuffix(".gz").endswith((".tsv", ".tab"))
+        prefers_tabs = path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
         layout = find_layout(sample, options, missing, prefers_tabs=prefers_tabs)
         places = _data_columns(layout, options)
         _refuse_text_columns(layout, places, sample, missing)
@@ -34,7 +34,7 @@ def read_text(path: Path, options: Options, missing: Missing) -> Table:
 
 
 def read_cells(path: str | os.PathLike, encoding: str = "utf-8") -> list[list[str]]:
-    """All cells of a table of text as they are, the lines of one length."""
+    """All cells of a table of text as they are, the header first, in records of one length."""
     path = Path(path)
     missing = Missing()
     try:
@@ -42,13 +42,15 @@ def read_cells(path: str | os.PathLike, encoding: str = "utf-8") -> list[list[st
             sample = _sample(lines)
             layout = find_layout(sample, Options(header=True), missing, prefers_tabs=False)
             records: list[list[str]] = []
-            for record in csv.reader(chain(sample, lines), delimiter=layout.delimiter):
-                if record and len(record) != layout.n_columns:
+            for record in filter(None, reader_of(chain(sample, lines), layout.delimiter)):
+                # The header may lack a name for the labels.
+                record = record if records else layout.header
+                if len(record) != layout.n_columns:
                     raise TableError(
                         f"record {len(records) + 1} has {len(record)} cells, the first has "
                         f"{layout.n_columns}"
                     )
-                records.extend([record] if record else [])
+                records.append(record)
                 check_size(len(records), layout.n_columns)
     except (TableError, UnicodeError, csv.Error) as error:
         raise TableError(f"{path}: {error}") from error
@@ -126,9 +128,7 @@ class _Body:
 
     def read(self, lines: Iterator[str]) -> None:
         layout = self._layout
-        reader = csv.reader(
-            lines, delimiter=layout.delimiter, skipinitialspace=layout.delimiter == " "
-        )
+        reader = reader_of(lines, layout.delimiter)
         is_header = layout.header is not None
         number = 1
         while True:

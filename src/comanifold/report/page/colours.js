@@ -24,7 +24,7 @@ function rampColour(name, share) {
 const rampScale = (name) => RAMPS[name].map((colour, i, all) => [i / (all.length - 1), colour]);
 
 function numberColouring(text, values, ramp, limits) {
-  const [low, high] = limits ?? [Math.min(...values.filter(Number.isFinite)), Math.max(...values.filter(Number.isFinite))];
+  const there = values.filter(Number.isFinite), [low, high] = limits ?? [lowest(there), highest(there)];
   const colours = values.map((value) => rampColour(ramp, Number.isFinite(value) ? (value - low) / (high - low || 1) : NaN));
   return { text, colours, ramp: { name: ramp, low, high }, values: values.map(short) };
 }
@@ -39,7 +39,7 @@ function textColouring(text, levels, codes) {
 }
 
 function clusterMembers(labels) {
-  const members = range(Math.max(-1, ...labels) + 1).map(() => []);
+  const members = range(Math.max(-1, highest(labels)) + 1).map(() => []);
   labels.forEach((label, point) => { if (label >= 0) members[label].push(point); });
   return members;
 }

@@ -31,6 +31,10 @@ function element(tag, content = [], properties = {}) {
   return made;
 }
 
+// Math.min(...values) fails on very many of them.
+const lowest = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
+const highest = (values) => values.reduce((high, value) => Math.max(high, value), -Infinity);
+
 const range = (size) => Array.from({ length: size }, (_, i) => i);
 const cellOf = (mode, point) => Math.floor(point / mode.cell_size);
 const coordinate = (mode, point, axis) => mode.embedding[point * mode.n_components + axis];

@@ -1,0 +1,73 @@
+"""A report page: its arrays, what it shows in a browser, and what people do to it there."""
+
+import base64
+import csv
+import io
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+# Names of the rows and columns of the page that most tests share.
+ROWS, COLUMNS = [f"gene {i}" for i in range(40)], [f"sample {j}" for j in range(25)]
+
+# What JavaScript has under these names.
+TYPES = {
+    "Float64Array": np.float64,
+    "Float32Array": np.float32,
+    "Int32Array": np.int32,
+    "Uint16Array": np.uint16,
+    "Uint8Array": np.uint8,
+}
+
+
+def unpack(packed):
+    """An array of the page, without its shape."""
+    raw = zlib.decompress(base64.b64decode(packed["data"]))
+    return np.frombuffer(raw, dtype=TYPES[packed["type"]])
+
+
+def picture(page):
+    """The matrix as it is drawn, in the organised order."""
+    rows = page.evaluate("""() => document.getElementById("matrix").data[0].z.map((row) =>
+        Array.from(row, (value) => (Number.isNaN(value) ? null : value)))""")
+    return np.array(rows, dtype=float)
+
+
+def drawn(page, plot, what):
+    return page.evaluate(f"() => document.getElementById('{plot}').{what}")
+
+
+def slide(page, which, step):
+    page.locator(f"#{which}-scale").fill(str(step))
+
+
+def shown_scale(page, model):
+    """The scale that the map of scales frames."""
+    frame = drawn(page, "map", "layout.shapes[0]")
+    l, k = frame["y0"] + 0.5, frame["x0"] + 0.5
+    return next(scale for scale in model.scales_ if (scale.l, scale.k) == (l, k))
+
+
+def organised(model, values):
+    return values[np.ix_(model.row_order_, model.column_order_)]
+
+
+def saved(page, button):
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button, exact=True).click()
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def drag(page, plot, start, end):
+    """From one place to another, as shares of the width and height of a plot."""
+    box = page.locator(f"#{plot} .nsewdrag").first.bounding_box()
+    places = [
+        (box["x"] + across * box["width"], box["y"] + down * box["height"])
+        for across, down in (start, end)
+    ]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    page.mouse.move(*places[1], steps=5)
+    page.mouse.up()

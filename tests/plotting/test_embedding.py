@@ -1,0 +1,116 @@
+"""The points of an embedding as they are drawn: places, colours and names."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+
+from comanifold import plotting
+
+
+@pytest.mark.parametrize("mode", ["rows", "columns"])
+def test_an_embedding_shows_the_chosen_coordinates_at_one_scale(model, mode):
+    ax = plotting.embedding(model, mode=mode, components=(2, 0))
+    points = {"rows": model.row_embedding_, "columns": model.column_embedding_}[mode]
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), points[:, [2, 0]])
+    assert ax.get_aspect() == 1.0
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("coordinate 3", "coordinate 1")
+
+
+def test_points_can_be_given_as_they_are_and_drawn_on_given_axes():
+    points = np.random.default_rng(0).normal(size=(7, 2))
+    figure, ax = plt.subplots()
+    assert plotting.embedding(points, ax=ax) is ax
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), points)
+    assert plt.get_fignums() == [figure.number]
+
+
+def test_a_single_coordinate_goes_up_with_the_rank():
+    ax = plotting.embedding([[3.0], [1.0], [2.0]], components=(0,))
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), [[2, 3], [0, 1], [1, 2]])
+
+
+def test_points_without_coordinates_are_left_out_and_the_title_says_so(model_with_gaps):
+    labels = np.arange(30) % 2
+    ax = plotting.embedding(model_with_gaps, labels=labels)
+    points = ax.collections[0]
+    known = np.setdiff1d(np.arange(30), [3, 7])
+    np.testing.assert_array_equal(points.get_offsets(), model_with_gaps.row_embedding_[known])
+    expected = [to_rgba(("#0072B2", "#E69F00")[label]) for label in labels[known]]
+    np.testing.assert_allclose(points.get_facecolors(), expected)
+    assert ax.get_title() == "28 rows (2 without data not shown)"
+    assert ax.collections[0].get_offsets().mask.sum() == 0
+
+
+def test_labels_have_one_colour_each_and_stand_in_the_legend(model, board, legend):
+    words = np.array(["ash", "beech", "cedar", "date"])[board.row_labels]
+    ax = plotting.embedding(model, labels=words, name="tree")
+    colours = ax.collections[0].get_facecolors()
+    of_label = {word: {tuple(c) for c in colours[words == word]} for word in set(words)}
+    assert all(len(found) == 1 for found in of_label.values())
+    assert len(set.union(*of_label.values())) == 4
+    assert legend(ax) == ["ash", "beech", "cedar", "date"]
+    assert ax.get_legend().get_title().get_text() == "tree"
+    for handle, word in zip(ax.get_legend().legend_handles, legend(ax), strict=True):
+        assert to_rgba(handle.get_color()) in of_label[word]
+
+
+def test_points_without_a_label_are_grey_and_so_named(legend):
+    points = np.random.default_rng(0).normal(size=(4, 2))
+    ax = plotting.embedding(points, labels=["a", None, np.nan, "a"])
+    colours = ax.collections[0].get_facecolors()
+    np.testing.assert_allclose(colours[1:3], [to_rgba("#BBBBBB")] * 2)
+    assert legend(ax) == ["a", "no label"]
+
+
+@pytest.mark.parametrize("name", ["$x_$", "_hidden", r"$\frac{$", "<b>&amp;"])
+def test_names_are_shown_as_they_are(name, legend):
+    points = np.random.default_rng(0).normal(size=(3, 2))
+    ax = plotting.embedding(points, labels=[name, "b", "c"])
+    assert name in legend(ax)
+    ax.figure.canvas.draw()  # would fail on half a formula
+
+
+def test_long_and_many_labels_do_not_fill_the_figure(legend):
+    points = np.random.default_rng(0).normal(size=(30, 2))
+    ax = plotting.embedding(points, labels=[f"{i:02d}" + "x" * 90 for i in range(30)])
+    shown = legend(ax)
+    assert len(shown) == 21
+    assert shown[-1] == "and 10 more"
+    assert max(map(len, shown)) < 30
+
+
+def test_twenty_four_labels_have_colours_of_their_own():
+    points = np.random.default_rng(0).normal(size=(24, 2))
+    ax = plotting.embedding(points, labels=range(24))
+    assert len(np.unique(ax.collections[0].get_facecolors(), axis=0)) == 24
+
+
+def test_values_are_coloured_by_a_bar_with_their_name(model):
+    values = np.arange(30.0)
+    values[4] = np.nan
+    ax = plotting.embedding(model, values=values, name="age")
+    points = ax.collections[0]
+    np.testing.assert_array_equal(points.get_array().filled(np.nan), values)
+    assert points.get_clim() == (0.0, 29.0)
+    assert points.colorbar.ax.get_ylabel() == "age"
+    assert ax.get_legend() is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": [1, 2]}, "labels must have one label for each of 30 points, got 2"),
+        ({"values": [1.0]}, "values must be one number for each of 30 points"),
+        ({"components": (0, 3)}, r"components must be from 0 to 2, got \(0, 3\).*n_components"),
+        ({"components": (0, -1)}, "components must be from 0 to 2"),
+        ({"components": 1}, r"components must be a pair such as \(0, 1\), got 1"),
+        ({"mode": "genes"}, "mode must be one of 'rows', 'columns', got 'genes'"),
+        ({"labels": range(30), "values": range(30)}, "labels and values both give colours"),
+        ({"labels": range(30), "palette": {0: "red"}}, "palette has no colour for"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told_before_a_figure_is_made(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        plotting.embedding(model, **options)
+    assert not plt.get_fignums()
