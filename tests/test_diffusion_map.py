@@ -259,3 +259,11 @@ def test_a_local_bandwidth_with_fewer_points_than_the_neighbour_named():
     D[0, 2] = D[2, 0] = np.inf
     model = DiffusionMap(1, metric="precomputed", bandwidth=("local", 5)).fit(D)
     np.testing.assert_array_equal(model.bandwidth_, [1.0, 2.0, 2.0])
+
+
+def test_a_coordinate_without_an_eigenvalue_is_zero_at_any_time():
+    model = DiffusionMap(3, diffusion_time=0.5).fit(np.linspace(0.0, 1.0, 12)[:, None])
+    model.eigenvalues_[2] = 0.0
+    placed = model.transform([[0.4]])
+    assert placed[0, 2] == 0.0
+    assert np.isfinite(placed).all()
