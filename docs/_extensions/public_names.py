@@ -66,8 +66,7 @@ def write_pages(app: Sphinx, _config: Config) -> None:
 
 
 def _members(module: ModuleType) -> list[str]:
-    names = getattr(module, "__all__", ["co_manifold"])
-    return [name for name in names if not isinstance(getattr(module, name), ModuleType)]
+    return [name for name in module.__all__ if not isinstance(getattr(module, name), ModuleType)]
 
 
 def _described(module: ModuleType) -> list[str]:

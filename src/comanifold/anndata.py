@@ -16,6 +16,8 @@ from .graphs import Pairs
 if TYPE_CHECKING:
     from anndata import AnnData
 
+__all__ = ["co_manifold"]
+
 # Of each scale, what is written beside the parameters.
 _OF_A_SCALE = ("l", "k", "n_row_clusters", "n_column_clusters", "objective", "weight", "status")
 

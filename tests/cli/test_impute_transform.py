@@ -98,6 +98,10 @@ def test_without_labels_the_order_has_to_do(comanifold, results, board, tmp_path
     np.testing.assert_allclose(placed, results.row_embedding_[:5], atol=1e-6)
     np.save(tmp_path / "new.npy", board.table.values[:, :5])
     assert "lacks" in comanifold("transform", "out", "new.npy", "-o", "x.csv", code=1).error
+    # Labels that only look like numbers are labels.
+    other = [f"column {i}" for i in range(30, 0, -1)]
+    write_table(tmp_path / "new.csv", Table(board.table.values, board.table.row_names, other))
+    assert "lacks" in comanifold("transform", "out", "new.csv", "-o", "x.csv", code=1).error
 
 
 def test_models_saved_from_python_serve_as_well(comanifold, board, tmp_path):

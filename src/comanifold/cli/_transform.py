@@ -104,8 +104,10 @@ def _matched(table: "Table", model: "CoManifold", new_columns: bool, talk: Talk)
     places = {name: place for place, name in enumerate(ours)}
     wanted = None if known is None else [str(name) for name in known]
     if wanted is None or not any(name in places for name in wanted):
-        # Without labels the order has to do.
-        unnamed = ours[0].startswith(f"{mode} ") or wanted is None
+        # Without labels, which tables number then, the order has to do.
+        unnamed = wanted is None or all(
+            name == f"{mode} {number}" for number, name in enumerate(ours, start=1)
+        )
         if unnamed and len(ours) == n_known:
             talk.say(f"  No labels of {mode}s to match: taken to be in the order of the fit.")
             return table.values
