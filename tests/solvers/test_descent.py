@@ -12,6 +12,7 @@ from comanifold.solvers import _descent_kernels as kernels
 from comanifold.solvers._certificate import _bound_on_forces
 from comanifold.solvers._descent import _as_blocks, can_descend, descend
 from comanifold.solvers._fast import minimise_fast
+from comanifold.solvers._merging import LEAST_GAIN, merge_in_bulk
 from comanifold.solvers._outcome import Outcome
 from comanifold.solvers._problem import Problem
 from comanifold.solvers._quadratic import relative_gradient
@@ -59,6 +60,25 @@ def test_what_it_reports_is_so(seed):
     np.testing.assert_allclose(again.problem.rows.weights, done.problem.rows.weights)
     np.testing.assert_array_equal(again.problem.columns.pairs, done.problem.columns.pairs)
     assert again.problem.constant == pytest.approx(done.problem.constant, abs=1e-9)
+
+
+def test_clusters_are_merged_as_in_python():
+    penalty, kinds = Snowflake(), set()
+    for seed in range(30):
+        iterate = start(seed, factor=1.5)
+        n_clusters = iterate.V.shape
+        apart = [np.arange(n) for n in n_clusters]
+        state = kernels.fused_state(
+            _as_blocks(iterate.problem), iterate.V.copy(), *apart, penalty.eps
+        )
+        norms = state.row_norms, state.column_norms
+        fused, *labels = kernels.merged_in_bulk(state, penalty.eps, LEAST_GAIN)
+        expected, objective = merge_in_bulk(iterate, penalty, norms, state.objective)
+        assert fused.objective == pytest.approx(objective, rel=1e-12)
+        np.testing.assert_array_equal(labels[0][iterate.row_labels], expected.row_labels)
+        np.testing.assert_array_equal(labels[1][iterate.column_labels], expected.column_labels)
+        kinds.add(tuple(size < n for size, n in zip(expected.V.shape, n_clusters, strict=True)))
+    assert {(True, False), (False, True), (False, False)} <= kinds
 
 
 def test_arrays_that_are_read_only_are_left_alone():
