@@ -172,9 +172,15 @@ def _graphs(model: CoManifold, mode: str, n_connected: int) -> tuple[Any, Any]:
     """Distances to the nearest, and affinities of those that are nearest to one another."""
     known = model._rows if mode == "row" else model._columns
     D = among_known(getattr(model, f"{mode}_distances_"), known)
+    n_others = min(n_connected, D.shape[0]) - 1
     if sparse.issparse(D):
         D = sort_graph_by_row_values(D, copy=True, warn_when_not_sorted=False)
-    n_others = min(n_connected, D.shape[0]) - 1
+        n_kept = int(np.diff(D.indptr).min())
+        if n_others >= n_kept:
+            raise ValueError(
+                f"n_connected={n_connected} is more than the {n_kept} distances that every point "
+                'has: use at most as many, or distances="dense"'
+            )
     search = NearestNeighbors(n_neighbors=n_others, metric="precomputed").fit(D)
     near = search.kneighbors_graph(mode="distance")
 

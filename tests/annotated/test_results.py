@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from comanifold import CoManifold
 from comanifold.anndata import co_manifold
+from comanifold.datasets import make_checkerboard, remove_entries
 
 # The same numbers as those of the array
 
@@ -147,3 +148,11 @@ def test_groups_are_found_on_the_connectivities(fitted, board):
     graph = fitted.obsp["comanifold_connectivities"]
     labels = SpectralClustering(4, affinity="precomputed", random_state=0).fit_predict(graph)
     assert adjusted_rand_score(board.row_labels, labels) > 0.9
+
+
+def test_more_neighbours_than_sparse_distances_are_refused():
+    adata = annotated(
+        remove_entries(make_checkerboard(150, 20, random_state=0).X, 0.3, random_state=0)
+    )
+    with pytest.raises(ValueError, match=r"n_connected=140 is more than the \d+ distances"):
+        co_manifold(adata, distances="sparse", alpha=-0.5, n_connected=140)
