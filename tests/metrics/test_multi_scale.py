@@ -44,10 +44,11 @@ def test_distances_against_a_loop(seed, missing):
     np.testing.assert_array_equal(first.filled[observed], X[observed])
 
 
-def test_rows_that_hardly_differ_keep_their_digits():
+@pytest.mark.parametrize("difference", [1e-9, 1e-2])
+def test_rows_that_hardly_differ_keep_their_digits(difference):
     rng = np.random.default_rng(0)
     X = 100.0 + rng.normal(size=(2, 50))
-    X[1] = X[0] + 1e-9
+    X[1] = X[0] + difference
     X = np.vstack([X, rng.normal(size=50)])
     X[2, 0] = np.nan
     metric = MultiScaleMetric(X)
