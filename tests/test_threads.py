@@ -16,8 +16,11 @@ def raise_from(cause):
 
 
 def test_an_interrupt_behind_an_error_of_the_interpreter_is_an_interrupt():
-    with pytest.raises(KeyboardInterrupt), plain_interrupts():
-        raise_from(KeyboardInterrupt())
+    # The same one, which may know what it came from.
+    interrupt = KeyboardInterrupt("as asked")
+    with pytest.raises(KeyboardInterrupt) as caught, plain_interrupts():
+        raise_from(interrupt)
+    assert caught.value is interrupt
 
 
 def test_other_errors_of_the_interpreter_stay_what_they_are():

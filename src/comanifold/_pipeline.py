@@ -83,6 +83,7 @@ class Beginning:
     first: Solved
 
 
+@plain_interrupts()
 def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
     """The last pass over X, every row and column of which has an observed entry."""
     hidden = Hidden(X, in_parts=settings.is_sparse)
@@ -228,10 +229,7 @@ def _beginnings(*tasks: tuple[Array, Factors | None, Settings]) -> Iterator[Begi
         (_numbered, (number, X, factors, replace(of_task, checkpoint=None, progress=Progress())))
         for number, (X, factors, of_task) in enumerate(tasks)
     )
-    with (
-        plain_interrupts(),
-        in_parallel(calls, n_jobs=settings.n_jobs, prefer="threads") as results,
-    ):
+    with in_parallel(calls, n_jobs=settings.n_jobs, prefer="threads") as results:
         found = dict(results)
     return (found.pop(number) for number in range(len(tasks)))
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ._checkpoint import Checkpoint
 from ._parallel import StopSign, in_parallel, share, shared
-from ._threads import plain_interrupts, single_threaded_blas
+from ._threads import single_threaded_blas
 from .graphs import Pairs
 from .metrics import MultiScaleMetric
 from .solvers import TRAVERSALS, Scale, Solved, Surface
@@ -142,10 +142,8 @@ def sweep(
     total = ground.nothing()
     done: dict[str, Part | None] = {}
     n_added = 0
-    with (
-        plain_interrupts(),
-        in_parallel(arms(), n_jobs=n_jobs, stop=ground.stop, prefer="threads") as results,
-    ):
+    parallel = in_parallel(arms(), n_jobs=n_jobs, stop=ground.stop, prefer="threads")
+    with parallel as results:
         for place, part in results:
             # Kept by this process, because others may be on another machine.
             if checkpoint is not None and part is not None:

@@ -35,7 +35,7 @@ def single_threaded_blas() -> Iterator[None]:
 
 @contextmanager
 def plain_interrupts() -> Iterator[None]:
-    """Ctrl-C as a KeyboardInterrupt.
+    """Ctrl-C as the KeyboardInterrupt that it is.
 
     One that comes while compiled code hands out its result appears as an error of the
     interpreter, with the interrupt as its cause.
@@ -46,6 +46,6 @@ def plain_interrupts() -> Iterator[None]:
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, KeyboardInterrupt):
-                raise KeyboardInterrupt from None
+                raise cause from None
             cause = cause.__cause__
         raise
