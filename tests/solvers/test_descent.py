@@ -81,6 +81,15 @@ def test_clusters_are_merged_as_in_python():
     assert {(True, False), (False, True), (False, False)} <= kinds
 
 
+def test_small_costs_keep_their_digits():
+    x = np.logspace(-6, 0, 200)
+    weights = np.ones_like(x)
+    exact = np.array([sum((-v) ** k / k for k in range(60, 1, -1)) for v in x[x < 0.1]])
+    found = kernels.snowflake_costs(x**2, weights, 1.0)[x < 0.1]
+    np.testing.assert_allclose(found, exact, rtol=2e-11)
+    np.testing.assert_allclose(Snowflake(1.0).value(x**2)[x < 0.1], exact, rtol=2e-11)
+
+
 def test_arrays_that_are_read_only_are_left_alone():
     iterate = start(0)
     problem = iterate.problem
