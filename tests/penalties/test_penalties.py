@@ -125,6 +125,7 @@ def test_check_says_which_part_is_broken(value, derivative, message):
         (lambda z: z**2, lambda z: 2.0 * z),
         (lambda z: np.log1p(z), lambda z: 1.0 / (1.0 + z) ** 2),
         (lambda z: z / (1 + z**2), lambda z: (1 - z**2) / (1 + z**2) ** 2),
+        (lambda z: np.log1p(z), lambda z: np.where(z < 1.0, 1.0, 0.5) / (1.0 + z)),
     ],
 )
 def test_check_names_a_slope_and_the_place_that_has_it(value, derivative):
