@@ -46,7 +46,11 @@ WHOLE = {
     "graphs": ["tests/test_sparse_distances.py"],
     "penalties": ["tests/test_co_cluster.py"],
     "metrics": ["tests/test_pipeline.py", "tests/test_co_manifold.py"],
-    "solvers": ["tests/test_co_cluster.py", "tests/test_co_manifold.py"],
+    "solvers": [
+        "tests/test_hard_inputs.py",
+        "tests/test_co_cluster.py",
+        "tests/test_co_manifold.py",
+    ],
     "diffusion_map.py": ["tests/test_co_manifold.py"],
     "affinities.py": ["tests/test_co_manifold.py"],
 }
