@@ -202,10 +202,15 @@ class TestModels:
             description = {**description, "arrays (sha256)": digest}
         (path / "model.json").write_text(json.dumps(description))
         try:
-            return CoManifold.load(path)
+            model = CoManifold.load(path)
         except (ValueError, OSError) as error:
             assert str(path) in str(error)  # noqa: PT017
             return None
+        # What is accepted is of one piece.
+        assert model.row_embedding_.shape[0] == model.filled_.shape[0] == 8
+        assert model.column_embedding_.shape[0] == model.filled_.shape[1] == 7
+        assert all(np.isfinite(scale.objective) for scale in model.scales_)
+        return model
 
     def test_what_was_saved_is_loaded(self, saved):
         _, description, members = saved
@@ -235,6 +240,12 @@ class TestModels:
     def test_damaged_archives(self, saved, data):
         _, description, members = saved
         self.load(saved, description, data.draw(damaged(archive(members))))
+
+    @pytest.mark.parametrize("name", ["objective", "weight", "seconds"])
+    def test_numbers_of_a_scale_that_are_none(self, saved, name):
+        _, description, members = saved
+        other = with_part(description, ("state", "scales", 0, name), float("nan"))
+        assert self.load(saved, other, members) is None
 
     def test_no_scales(self, saved):
         _, description, members = saved

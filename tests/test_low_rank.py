@@ -91,3 +91,17 @@ def test_iterations_find_the_same_directions(shape):
     one, other = LowRankCompletion(hidden), LowRankCompletion(hidden, iterative=True)
     np.testing.assert_allclose(other.predicted, one.predicted, rtol=0, atol=1e-6)
     np.testing.assert_allclose(completed_by(other, X), completed_by(one, X), rtol=0, atol=1e-6)
+
+
+def first_of_path(X):
+    return next(low_rank._path(X, iterative=False))
+
+
+def test_rounds_end_once_the_matrix_is_steady(monkeypatch):
+    X = low_rank_matrix(3)[0]
+    few = first_of_path(X)
+    monkeypatch.setattr(low_rank, "_ROUNDS", 10 * low_rank._ROUNDS)
+    for one, other in zip(few, first_of_path(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    monkeypatch.setattr(low_rank, "_STEADY", low_rank._STEADY / 10)
+    assert any((one != other).any() for one, other in zip(few, first_of_path(X), strict=True))

@@ -191,7 +191,9 @@ def _scale_from_json(record: Any) -> Scale:
     if set(record) != set(kinds):
         raise ValueError("a scale has other fields than it should")
     for name, kind in kinds.items():
-        _checked(record[name], kind, name)
+        value = _checked(record[name], kind, name)
+        if kind is float and not np.isfinite(value):
+            raise ValueError(f"{name} of a scale is {value}")
     for name, value in certificate.items():
         if value is not None:
             _checked(value, float, name)
