@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,3 +170,35 @@ def test_threads_leave_off_when_a_fit_is_interrupted(monkeypatch):
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() == before
+
+
+FORKS = """
+import multiprocessing
+import numpy as np
+from comanifold import CoManifold
+from oracles.fits import holes
+
+def fit(results):
+    results.put(CoManifold(n_jobs=2).fit(holes()).row_embedding_)
+
+expected = CoManifold(n_jobs=2).fit(holes()).row_embedding_
+context = multiprocessing.get_context("fork")
+results = context.Queue()
+children = [context.Process(target=fit, args=(results,)) for _ in range(2)]
+for child in children:
+    child.start()
+print([np.array_equal(results.get(timeout=120), expected) for _ in children])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forks_of_a_process_that_has_fitted_give_the_same_bits():
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+        cwd=Path(__file__).parent,
+    )
+    assert done.stdout.strip() == "[True, True]"
