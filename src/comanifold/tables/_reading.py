@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -154,7 +155,7 @@ def _with_columns(table: Table, options: Options) -> Table:
         return table
     places = chosen_columns(table.column_names, options.columns, options.exclude)
     names = [table.column_names[place] for place in places]
-    return Table(table.values[:, places], table.row_names, names, table.notes, table.corner)
+    return replace(table, values=table.values[:, places], column_names=names)
 
 
 def _refuse_duplicates(table: Table) -> None:
@@ -184,10 +185,4 @@ def _checked(table: Table, missing: Missing) -> Table:
     n_missing = int(np.isnan(values).sum())
     if n_missing == values.size:
         raise TableError(f"every entry is missing. {missing.note(n_missing)}")
-    return Table(
-        values,
-        table.row_names,
-        table.column_names,
-        [*table.notes, missing.note(n_missing)],
-        table.corner,
-    )
+    return replace(table, values=values, notes=[*table.notes, missing.note(n_missing)])

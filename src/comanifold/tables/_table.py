@@ -36,6 +36,11 @@ class Table:
         What was found in the file and how it was read, in plain sentences.
     corner : str
         What the file calls its column of labels.
+    annotations : dict
+        Text or numbers known of the rows and columns, not part of the matrix:
+        ``{"rows": {name: values}, "columns": {name: values}}``, one value each.
+    doubts : list of str
+        What may have been read wrongly, what was assumed, and the option that settles it.
     """
 
     values: Array
@@ -43,14 +48,18 @@ class Table:
     column_names: list[str]
     notes: list[str] = field(default_factory=list)
     corner: str = ""
+    annotations: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
 
     def transposed(self) -> "Table":
         """The same with rows and columns exchanged."""
+        swapped = {"rows": "columns", "columns": "rows"}
         return replace(
             self,
             values=np.ascontiguousarray(self.values.T),
             row_names=self.column_names,
             column_names=self.row_names,
+            annotations={swapped[mode]: found for mode, found in self.annotations.items()},
         )
 
 
