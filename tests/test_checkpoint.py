@@ -1,14 +1,14 @@
 """A fit that is stopped goes on where it was."""
 
-import json
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 from oracles.fits import assert_same_fit, holes
 
-from comanifold import CoManifold, _sweep
+from comanifold import CoManifold, _fingerprint, _sweep
 
 PARAMETERS = {"keep_scales": True, "n_passes": 2}
 
@@ -50,7 +50,7 @@ def test_killed_it_ends_with_the_same_bits(tmp_path):
     X = holes(seed=1)
     np.save(tmp_path / "X.npy", X)
     code = (
-        "import os, sys, numpy as np; from comanifold import CoManifold, _sweep\n"
+        "import os, sys, numpy as np; from comanifold import CoManifold, _fingerprint, _sweep\n"
         "original, left = _sweep._arm, [int(sys.argv[3])]\n"
         "def dying(*arguments):\n"
         "    left[0] -= 1\n"
@@ -93,13 +93,127 @@ def test_the_directory_of_another_fit_is_refused(tmp_path):
     X = holes()
     CoManifold(checkpoint=tmp_path).fit(X)
     CoManifold(checkpoint=tmp_path, n_jobs=2, bandwidth="median", n_components=1).fit(X)
-    with pytest.raises(ValueError, match=r"belongs to another fit: alpha was 'auto', is -0\.5"):
+    with pytest.raises(ValueError, match=r"belongs to another fit: alpha was auto, is -0\.5"):
         CoManifold(checkpoint=tmp_path, alpha=-0.5).fit(X)
     with pytest.raises(ValueError, match=r"data \(sha256\) was .*, is"):
         CoManifold(checkpoint=tmp_path).fit(X + 1e-9)
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(ValueError, match=r"run\.json cannot be read"):
+
+
+def test_a_checkpoint_without_its_manifest_is_refused_and_left_alone(tmp_path):
+    X = holes()
+    CoManifold(checkpoint=tmp_path).fit(X)
+    manifest = tmp_path / ".comanifold.json"
+    whole = manifest.read_bytes()
+    manifest.write_bytes(b"{")
+    with pytest.raises(FileExistsError, match="not written by comanifold"):
         CoManifold(checkpoint=tmp_path).fit(X)
+    manifest.unlink()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(FileExistsError, match="not written by comanifold"):
+        CoManifold(checkpoint=tmp_path).fit(X)
+    assert sorted(tmp_path.iterdir()) == before
+    manifest.write_bytes(whole)
+    CoManifold(checkpoint=tmp_path).fit(X)
+
+
+def parts(folder):
+    return sorted(folder.glob("pass-1*.npz"))
+
+
+def test_parts_that_were_swapped_are_solved_again(tmp_path):
+    X = holes()
+    model = CoManifold(checkpoint=tmp_path).fit(X)
+    one, other, *_ = parts(tmp_path)
+    contents = one.read_bytes(), other.read_bytes()
+    other.write_bytes(contents[0])
+    one.write_bytes(contents[1])
+    assert_same_fit(CoManifold(checkpoint=tmp_path).fit(X), model)
+    assert (one.read_bytes(), other.read_bytes()) != contents[::-1]
+
+
+def test_parts_of_another_matrix_of_that_shape_are_solved_again(tmp_path):
+    X = holes()
+    model = CoManifold(checkpoint=tmp_path / "one").fit(X)
+    CoManifold(checkpoint=tmp_path / "other").fit(np.roll(X, 1, axis=0))
+    for part, foreign in zip(parts(tmp_path / "one"), parts(tmp_path / "other"), strict=False):
+        part.write_bytes(foreign.read_bytes())
+    assert_same_fit(CoManifold(checkpoint=tmp_path / "one").fit(X), model)
+
+
+def test_equal_numbers_of_other_types_are_the_same_parameters(tmp_path):
+    X = holes()
+    CoManifold(checkpoint=tmp_path, alpha=-0.5, n_neighbors=5, tol=0.01).fit(X)
+    n_parts = len(parts(tmp_path))
+    other = {"alpha": np.float64(-0.5), "n_neighbors": [np.int32(5), 5], "tol": np.float32(0.01)}
+    with pytest.raises(ValueError, match=r"tol was 0\.01, is 0\.00999"):
+        CoManifold(checkpoint=tmp_path, **other).fit(X)
+    other["tol"] = np.float64(0.01)
+    CoManifold(checkpoint=tmp_path, **other).fit(X)
+    assert len(parts(tmp_path)) == n_parts
+
+
+def test_other_versions_are_refused(tmp_path, monkeypatch):
+    X = holes()
+    CoManifold(checkpoint=tmp_path).fit(X)
+    for name in ("numpy", "scipy", "numba"):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules[name], "__version__", "0.0")
+            with pytest.raises(ValueError, match=rf"{name} was .*, is 0\.0"):
+                CoManifold(checkpoint=tmp_path).fit(X)
+    monkeypatch.setattr(_fingerprint, "__version__", "99")
+    with pytest.raises(ValueError, match=r"comanifold was .*, is 99"):
+        CoManifold(checkpoint=tmp_path).fit(X)
+
+
+PENALTY = """
+from comanifold.penalties import Penalty
+import numpy as np
+
+RATE = {rate}
+
+def slope(z):
+    return {slope} * RATE * np.exp(-RATE * np.asarray(z))
+
+class Exponential(Penalty):
+    def value(self, z):
+        return -np.expm1(-RATE * np.asarray(z)){value}
+
+    def derivative(self, z):
+        return slope(z)
+"""
+
+
+def penalty(rate="1.0", slope="1.0", value=""):
+    """A penalty as it would be read from a module that was edited."""
+    module = types.ModuleType("penalties_of_a_user")
+    exec(PENALTY.format(rate=rate, slope=slope, value=value), vars(module))
+    return module.Exponential()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_penalty_that_was_edited_is_told(tmp_path):
+    X, options = holes(10, 8), {"alpha": -0.5, "max_iter": 5, "first_graphs": "masked"}
+    CoManifold(checkpoint=tmp_path, penalty=penalty(), **options).fit(X)
+    CoManifold(checkpoint=tmp_path, penalty=penalty(), **options).fit(X)
+    for edited in (penalty(rate="1.5"), penalty(value=" * 1.0"), penalty(slope="abs(-1.0)")):
+        with pytest.raises(ValueError, match="penalty was Exponential"):
+            CoManifold(checkpoint=tmp_path, penalty=edited, **options).fit(X)
+
+
+def test_files_that_are_not_of_the_checkpoint_stay(tmp_path):
+    X, mine = holes(), tmp_path / "mine"
+    for name in (".part-x", "run.json", ".lock", "sub/.part-y"):
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text("mine")
+    with pytest.raises(FileExistsError, match="not written by comanifold"):
+        CoManifold(checkpoint=mine).fit(X)
+    (tmp_path / "linked").mkdir()
+    CoManifold(checkpoint=tmp_path / "linked").fit(X)
+    (tmp_path / "linked" / "run.json").write_text("mine")
+    (tmp_path / "linked" / "link").symlink_to(mine)
+    CoManifold(checkpoint=tmp_path / "linked").fit(X)
+    assert (tmp_path / "linked" / "run.json").read_text() == "mine"
+    assert len([path for path in mine.rglob("*") if path.is_file()]) == 4
 
 
 def test_nothing_half_written_is_left(tmp_path, monkeypatch):
@@ -112,8 +226,7 @@ def test_nothing_half_written_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr(np, "savez", full_disk)
     with pytest.raises(OSError, match="No space left"):
         CoManifold(checkpoint=tmp_path).fit(X)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "run.json"]
-    assert "alpha" in json.loads((tmp_path / "run.json").read_text())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_checkpoint_must_be_a_path():

@@ -6,6 +6,7 @@ import pickle
 import tracemalloc
 import zipfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from oracles.fits import holes
 
 from comanifold import CoManifold
 from comanifold._checkpoint import Checkpoint
+from comanifold._io import OwnedFolder
 from comanifold.tables import READABLE, Table, TableError, read_table, write_table
 
 TABLE = Table(
@@ -63,13 +65,12 @@ def saved(folder):
 
 @pytest.fixture(scope="module")
 def part(folder):
-    """A checkpoint, the name of a part in it, and what is in that part."""
+    """A checkpoint, the path of a part in it, and what is in that part."""
     X = holes(8, 7)
     CoManifold(checkpoint=folder / "run").fit(X)
     path = sorted((folder / "run").glob("*.npz"))[0]
-    checkpoint = Checkpoint.__new__(Checkpoint)
-    checkpoint.directory = folder / "run"
-    return checkpoint, path.stem, members_of(path)
+    with OwnedFolder(folder / "run", "checkpoint") as owned:
+        yield Checkpoint(owned), path, members_of(path)
 
 
 # The library that reads .h5ad files never returns from some damaged ones.
@@ -258,12 +259,13 @@ class TestModels:
 
 class TestCheckpoints:
     def load(self, part, content):
-        checkpoint, name, _ = part
-        path = checkpoint.directory / f"{name}.npz"
+        checkpoint, path, _ = part
+        place = Path(path.stem).stem
         path.write_bytes(content + hashlib.sha256(content).digest())
-        assert checkpoint.has(name) == bool(content)
+        if not content:
+            assert not checkpoint.has(place)
         try:
-            return checkpoint.load(name)
+            return checkpoint.load(place)
         except ValueError as error:
             assert str(path) in str(error)  # noqa: PT017
             return None

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from oracles.fits import assert_same_fit, holes
 
 from comanifold import CoManifold
 from comanifold._checkpoint import Checkpoint
+from comanifold._io import OwnedFolder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals and fork")
 
@@ -78,7 +80,7 @@ def killed(tmp_path, n_kills, seed):
     undisturbed = CoManifold().fit(X)
     for run in json.loads(printed):
         assert_same_fit(CoManifold(checkpoint=run).fit(X), undisturbed)
-        assert not [file.name for file in os.scandir(run) if file.name.startswith(".part")]
+        assert not [file.name for file in os.scandir(run) if file.name.startswith(".comanifold-")]
 
 
 def test_killed_at_a_few_moments_it_ends_with_the_same_bits(tmp_path):
@@ -96,19 +98,19 @@ def test_a_flipped_bit_anywhere_in_a_file_is_noticed(tmp_path):
     CoManifold(checkpoint=tmp_path, alpha=-0.5, first_graphs="masked").fit(X)
     file = min(tmp_path.glob("*.npz"), key=lambda file: file.stat().st_size)
     content = file.read_bytes()
-    run = json.loads((tmp_path / "run.json").read_text())
-    parameters = {key: run[key] for key in run if key not in ("version", "data (sha256)")}
-    checkpoint = Checkpoint(tmp_path, X, parameters)
-    assert checkpoint.has(file.stem)
-    rng = np.random.default_rng(0)
-    for place in range(0, len(content), 5):
-        changed = bytearray(content)
-        changed[place] ^= 1 << rng.integers(8)
-        file.write_bytes(changed)
-        assert not checkpoint.has(file.stem), place
-    for length in range(0, len(content), 50):
-        file.write_bytes(content[:length])
-        assert not checkpoint.has(file.stem), length
+    place = Path(file.stem).stem
+    with OwnedFolder(tmp_path, "checkpoint") as folder:
+        checkpoint = Checkpoint(folder)
+        assert checkpoint.has(place)
+        rng = np.random.default_rng(0)
+        for position in range(0, len(content), 5):
+            changed = bytearray(content)
+            changed[position] ^= 1 << rng.integers(8)
+            file.write_bytes(changed)
+            assert not checkpoint.has(place), position
+        for length in range(0, len(content), 50):
+            file.write_bytes(content[:length])
+            assert not checkpoint.has(place), length
 
 
 FULL = """
@@ -135,7 +137,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, n_jobs):
     finally:
         end(process)
     assert process.returncode == 1
-    assert "could not be written, and is as it was: File too large" in told
+    assert "a file that was there is unchanged: File too large" in told
     assert "the same fit goes on from there" in told
     assert {file.name: file.read_bytes() for file in run.iterdir()} == before
     assert_same_fit(CoManifold(checkpoint=run).fit(X), model)

@@ -151,7 +151,7 @@ def test_nothing_is_overwritten_unasked(model, saved):
     other = saved.parent / "work"
     other.mkdir()
     (other / "thesis.txt").write_text("years of it")
-    with pytest.raises(FileExistsError, match="something else"):
+    with pytest.raises(FileExistsError, match="not written by comanifold"):
         model.save(other, overwrite=True)
     with pytest.raises(FileExistsError, match="is a file"):
         model.save(other / "thesis.txt", overwrite=True)

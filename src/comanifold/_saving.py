@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._arrays import open_archive
-from ._files import whole_directory
+from ._io import OwnedFolder, check_folder, complete_publication
 from ._restored_state import StateReader, parameters_from_json
 from ._saved_state import parameters_to_json, state_to_json
 
+_KIND = "model"
 _FORMAT = "comanifold model"
 _FORMAT_VERSION = 1
 _DESCRIPTION = "model.json"
@@ -32,14 +35,16 @@ class SavingMixin:
         """Write the fitted model to a directory, whole or not at all.
 
         There are two files in it: arrays.npz, read without pickle, and model.json with the
-        parameters, labels, scales and versions. `load` gives back a model with the same bits.
+        parameters, labels, scales and versions; and a hidden list of what was written. `load`
+        gives back a model with the same bits.
 
         Parameters
         ----------
         directory : path
             Must not exist, or be empty.
         overwrite : bool, default=False
-            Replace the model that is there.
+            Replace the model that was saved there. Other files in the directory stay. If its own
+            files have been changed since, it is refused.
 
         Raises
         ------
@@ -48,20 +53,12 @@ class SavingMixin:
             penalty that is not one of `comanifold.penalties`.
         """
         check_is_fitted(self)
-        arrays: dict[str, Any] = {}
-        description = {
-            "format": _FORMAT,
-            "format_version": _FORMAT_VERSION,
-            "comanifold": __version__,
-            "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
-            "parameters": parameters_to_json(self.get_params(deep=False)),
-            "state": state_to_json(self, arrays),
-        }
-        with whole_directory(Path(directory), marker=_DESCRIPTION, overwrite=overwrite) as part:
-            # Not compressed: no array can then say that it is larger than the file.
-            np.savez(part / _ARRAYS, **arrays)
-            description["arrays (sha256)"] = _digest(part / _ARRAYS)
-            (part / _DESCRIPTION).write_text(json.dumps(description, indent=1), encoding="utf-8")
+        description, arrays = _describe(self)
+        check_folder(Path(directory), kind=_KIND, overwrite=overwrite)
+        with OwnedFolder(directory, _KIND) as folder:
+            folder.refuse_taken([_ARRAYS, _DESCRIPTION])
+            with folder.publish(last=_DESCRIPTION) as temporary:
+                _write(description, arrays, temporary.file)
 
     @classmethod
     def load(cls, directory: str | os.PathLike) -> Any:
@@ -77,6 +74,8 @@ class SavingMixin:
             If it is damaged, not a model, or of a later version.
         """
         directory = Path(directory)
+        with suppress(OSError, RuntimeError):
+            complete_publication(directory, _KIND)
         description = _read_description(directory)
         try:
             arrays = _read_arrays(directory / _ARRAYS, description.get("arrays (sha256)"))
@@ -90,6 +89,35 @@ class SavingMixin:
         except ValueError as error:
             raise ValueError(f"the model in {str(directory)!r} cannot be read: {error}") from error
         return model
+
+
+def write_model(model: Any, new_file: Callable[[str], Path]) -> None:
+    """Write a fitted model to the paths that `new_file` gives for the names of its files."""
+    _write(*_describe(model), new_file)
+
+
+def _describe(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return all of a fitted model: what goes into JSON, and its arrays."""
+    arrays: dict[str, Any] = {}
+    description = {
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        "comanifold": __version__,
+        "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+        "parameters": parameters_to_json(model.get_params(deep=False)),
+        "state": state_to_json(model, arrays),
+    }
+    return description, arrays
+
+
+def _write(
+    description: dict[str, Any], arrays: dict[str, Any], new_file: Callable[[str], Path]
+) -> None:
+    file = new_file(_ARRAYS)
+    # Not compressed: no array can then say that it is larger than the file.
+    np.savez(file, **arrays)
+    content = {**description, "arrays (sha256)": _digest(file)}
+    new_file(_DESCRIPTION).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def _read_description(directory: Path) -> dict[str, Any]:

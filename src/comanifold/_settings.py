@@ -1,19 +1,11 @@
 """The parameters of `CoManifold`, checked before any work is done."""
 
 import numbers
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
-from . import __version__
-from ._checkpoint import Checkpoint
-from ._files import sole_use
 from ._pipeline import Settings
 from ._validation import (
     check_choice,
@@ -32,22 +24,6 @@ _MOST_DENSE = 3000
 
 # Neighbours to which a point has a distance, at least.
 _LEAST_CANDIDATES = 30
-
-# The parameters that the surface depends on.
-_OF_THE_SURFACE = (
-    "n_neighbors",
-    "penalty",
-    "solver",
-    "start_scale",
-    "alpha",
-    "n_passes",
-    "continuation",
-    "keep_scales",
-    "first_graphs",
-    "traversal",
-    "tol",
-    "max_iter",
-)
 
 
 def check_settings(model: Any) -> Settings:
@@ -111,28 +87,6 @@ def choose_candidates(model: Any, shape: tuple[int, int]) -> tuple[int | None, i
         for n_neighbors, n_points in zip(for_graph, shape, strict=True)
     )
     return rows, columns
-
-
-@contextmanager
-def open_checkpoint(
-    model: Any, X: NDArray[np.float64], settings: Settings
-) -> Iterator[Checkpoint | None]:
-    """The checkpoint that a model asks for, which must be that of the same fit."""
-    if model.checkpoint is None:
-        yield None
-        return
-    if not isinstance(model.checkpoint, (str, os.PathLike)):
-        raise ValueError(f"checkpoint must be a directory, got {model.checkpoint!r:.60}")
-    parameters = {name: repr(getattr(model, name)) for name in _OF_THE_SURFACE}
-    if settings.is_sparse:
-        parameters["neighbours with a distance"] = repr(settings.n_candidates)
-    with sole_use(Path(model.checkpoint)):
-        try:
-            yield Checkpoint(model.checkpoint, X, {"comanifold": __version__, **parameters})
-        except (KeyboardInterrupt, OSError) as error:
-            where = str(model.checkpoint)
-            error.add_note(f"What is done is kept in {where!r}: the same fit goes on from there.")
-            raise
 
 
 def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import validate_data
 
 from ._callbacks import CallbackSupportMixin, Progress, with_callbacks
+from ._checkpoint import open_checkpoint
 from ._embedded import EmbeddingMixin
 from ._kept_scales import KeptScalesMixin
 from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
@@ -18,7 +19,7 @@ from ._out_of_sample import PlacingMixin
 from ._pipeline import run_passes
 from ._plotted import PlottingMixin
 from ._saving import SavingMixin
-from ._settings import check_settings, check_size, choose_candidates, open_checkpoint
+from ._settings import check_settings, check_size, choose_candidates
 from ._threads import single_threaded_blas
 from ._validation import among_others, check_matrix, missing_to_nan, row_names
 from .penalties import Penalty
@@ -97,9 +98,10 @@ class CoManifold(
         `joblib.parallel_config` says otherwise: processes, or with ``parallel_config("dask")``
         the workers of a Dask cluster. The result is the same, bit for bit.
     checkpoint : path, optional
-        A directory in which finished parts of the surface are kept. A fit that was stopped goes
-        on from there when it is called again, and ends with the same bits; the directory of a
-        fit to other data or with other parameters is refused.
+        A directory in which finished parts of the surface are kept: a new or empty one, or that
+        of this very fit. A fit that was stopped goes on from there when it is called again, and
+        ends with the same bits; the directory of a fit to other data, with other parameters or
+        by other versions is refused. Files of yours in it are left alone.
     random_state : int, RandomState or None, default=None
         Handed to `embedding` if it takes one and has none. The method itself draws nothing.
     verbose : int, default=0
@@ -255,11 +257,12 @@ class CoManifold(
         observed = X if all_known else X[np.ix_(self._rows, self._columns)]
         self._mean, self._scale = mean_and_scale(observed)
         settings = replace(settings, n_candidates=choose_candidates(self, observed.shape))
-        with open_checkpoint(self, X, settings) as checkpoint:
+        keep_scales = bool(self.keep_scales)
+        with open_checkpoint(self.checkpoint, X, settings, keep_scales=keep_scales) as checkpoint:
             last = run_passes(
                 (observed - self._mean) / self._scale,
                 replace(settings, checkpoint=checkpoint, progress=progress),
-                keep_scales=bool(self.keep_scales),
+                keep_scales=keep_scales,
                 report=partial(report_pass, self.verbose),
             )
         self.row_graph_, self.column_graph_ = last.row_graph, last.column_graph

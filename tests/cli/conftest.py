@@ -66,10 +66,10 @@ def pages(monkeypatch):
     given = {}
     module = ModuleType("comanifold.report")
 
-    def write_report(model, path, **options):
+    def render_report(model, **options):
         given.update(options, model=model)
-        path.write_text("<!doctype html>")
+        return b"<!doctype html>"
 
-    module.write_report = write_report
+    module.render_report = render_report
     monkeypatch.setitem(sys.modules, "comanifold.report", module)
     return given

@@ -11,6 +11,7 @@ from comanifold import CoManifold
 from comanifold.cli import _results
 from comanifold.tables import read_cells, read_table
 
+MANIFEST = ".comanifold.json"
 RESULTS = {
     "row_embedding.csv",
     "column_embedding.csv",
@@ -167,10 +168,13 @@ def test_results_are_replaced_only_when_told_and_only_results(comanifold, file, 
     assert (tmp_path / "out" / "mine.txt").exists()
     comanifold("fit", file, "-o", "out", "--no-check", "--quiet", "--force", "--components", 3)
     assert CoManifold.load("out/model").n_components == 3
-    assert not (tmp_path / "out" / "mine.txt").exists()
+    assert (tmp_path / "out" / "mine.txt").read_text() == "a note"
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "thesis.txt").write_text("years of it")
-    assert "something else" in comanifold("fit", file, "-o", "work", "--force", code=1).error
+    assert (
+        "not written by comanifold"
+        in comanifold("fit", file, "-o", "work", "--force", code=1).error
+    )
     assert {entry.name for entry in tmp_path.iterdir()} == {"board.csv", "out", "work"}
 
 
@@ -193,7 +197,7 @@ def test_without_the_packages_of_the_report_the_rest_is_written(comanifold, file
     monkeypatch.setitem(sys.modules, "comanifold.plotting", None)
     result = comanifold("fit", file, "-o", "out", "--no-check")
     assert "pip install 'comanifold[report]'" in result.told
-    assert {entry.name for entry in (file.parent / "out").iterdir()} == RESULTS
+    assert {entry.name for entry in (file.parent / "out").iterdir()} == RESULTS | {MANIFEST}
     assert "pip install" in comanifold("report", "out", code=1).error
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from comanifold._files import sole_use
+from comanifold._io import OwnedFolder
 from comanifold.cli._reproduce import _NAMES
 from comanifold.experiments import EXPERIMENTS
 
@@ -132,7 +132,7 @@ def test_asked_to_stop_it_ends_its_workers_and_says_how_to_go_on(tmp_path, name,
 
 
 def test_a_folder_in_use_is_refused(tmp_path):
-    with sole_use(tmp_path / "data"):
+    with OwnedFolder(tmp_path, "set of experiments"):
         second = comanifold("reproduce", "appendix", "--out", tmp_path)
     assert second.returncode == 1
     assert "in use by another run" in second.stderr
@@ -159,10 +159,10 @@ def test_a_full_disk_ends_the_run_and_leaves_what_was_there(tmp_path):
         env={name: value for name, value in os.environ.items() if "COVERAGE" not in name},
     )
     assert result.returncode == 1
-    assert "could not be written, and is as it was: File too large" in result.stderr
+    assert "a file that was there is unchanged: File too large" in result.stderr
     assert "Traceback" not in result.stderr
     assert tables(tmp_path) == before
-    assert not list(tmp_path.glob("data/**/.part*"))
+    assert not list(tmp_path.glob("**/.comanifold-*"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

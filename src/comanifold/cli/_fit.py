@@ -1,7 +1,8 @@
 """`comanifold fit`: from a file to a folder with all there is to see."""
 
 import os
-import shutil
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,11 @@ from ._talk import Talk, duration, plain_errors, say_kept, talk_options
 if TYPE_CHECKING:
     from ..tables import Table
     from ._annotations import Annotations
+    from ._results import NewFile
 
 # Fits that take longer than this are kept so that they can go on after a stop.
 _LONG = 120.0
+_CHECKPOINT = "checkpoint-"
 
 
 @click.command(
@@ -39,9 +42,14 @@ _LONG = 120.0
     required=True,
     metavar="DIR",
     section="Results",
-    help="Folder for the results, which must not exist or be empty.",
+    help="Folder for the results: a new or empty one, a mount point, or a link to a folder.",
 )
-@option("--force", is_flag=True, section="Results", help="Replace the results of an earlier fit.")
+@option(
+    "--force",
+    is_flag=True,
+    section="Results",
+    help="Replace the results of an earlier fit in DIR. Other files there stay.",
+)
 @option(
     "--annotations",
     type=click.Path(path_type=Path),
@@ -62,7 +70,7 @@ _LONG = 120.0
     metavar="DIR",
     section="Results",
     help="Keep what is done there, so that the same command goes on after a stop. Long fits keep "
-    "it beside the results, until they are done.",
+    "it in the folder of the results, until they are done.",
 )
 @preparing_options
 @reading_options
@@ -83,7 +91,7 @@ def fit(file: Path, **given: Any) -> None:
     with plain_errors():
         from ._annotations import read_annotations
 
-        _refuse_folder(given["out"], given["force"])
+        check_results(given["out"], given["force"])
         table = read(file, given)
         describe(talk, file, table)
         annotations: Annotations = {}
@@ -99,11 +107,13 @@ def run_fit(
     table: "Table", name: str, annotations: "Annotations", given: dict[str, Any], talk: Talk
 ) -> None:
     """Fit a table and leave all results in a folder."""
-    from .._files import whole_directory
+    from .._io import OwnedFolder
+    from .._settings import choose_candidates
     from ._fitting import Fitter, expected_seconds
-    from ._results import MARKER
+    from ._results import FILES, KIND, MARKER, expected_bytes
 
     out: Path = given["out"]
+    check_results(out, given["force"])
     preparation = Preparation.of(
         table.values, log1p=given["log1p"], standardize=given["standardize"]
     )
@@ -114,27 +124,72 @@ def run_fit(
     n_fits = 2 if given["check"] else 1
     seconds = n_fits * expected_seconds(model, values.shape)
     say_expected(talk, seconds)
-    kept = given["checkpoint"]
-    if kept is None and seconds > _LONG:
-        kept = out.with_name(f"{out.name}.checkpoint")
-    if kept:
-        model.set_params(checkpoint=kept / "fit")
-    try:
-        fitter = Fitter(talk)
-        fitted = fitter.fit(model, values, "fitting")
-        held_out = _check(fitter, model, values, kept) if given["check"] else None
-    except KeyboardInterrupt:
-        if kept:
-            say_kept(kept)
-        raise
-    with whole_directory(out, marker=MARKER, overwrite=given["force"]) as folder:
-        outcome = _write_all(
-            folder, fitted, table, held_out, preparation, annotations, given["title"] or name
-        )
-    if kept and given["checkpoint"] is None:
-        shutil.rmtree(kept, ignore_errors=True)
+    with OwnedFolder(out, KIND) as folder:
+        # What cannot be written is better said now than after an hour.
+        folder.refuse_taken(FILES)
+        folder.reserve(expected_bytes(values.shape, choose_candidates(model, values.shape)))
+        kept = _checkpoints(folder.path, given["checkpoint"], model, values, seconds)
+        try:
+            model.set_params(checkpoint=kept.get("fit"))
+            fitter = Fitter(talk)
+            fitted = fitter.fit(model, values, "fitting")
+            check = kept.get("check")
+            held_out = _check(fitter, model, values, check) if given["check"] else None
+        except KeyboardInterrupt:
+            if kept:
+                say_kept(given["checkpoint"] or out)
+            raise
+        with folder.publish(last=MARKER) as temporary:
+            outcome = _write_all(
+                temporary.file,
+                fitted,
+                table,
+                held_out,
+                preparation,
+                annotations,
+                given["title"] or name,
+            )
+        if given["checkpoint"] is None:
+            _remove_checkpoints(folder.path)
     _tell(talk, outcome, out)
     talk.end({"file": name, "out": str(out), **outcome})
+
+
+def _checkpoints(
+    out: Path, asked: Path | None, model: Any, values: Any, seconds: float
+) -> dict[str, Path]:
+    """Return the folders in which the fit and its check keep what is done; none for short fits.
+
+    Unless the user has named one they are inside the folder of the results, and named after data
+    and parameters: those of an interrupted fit are found again, and those of another left alone.
+    """
+    if asked is not None:
+        return {step: asked / step for step in ("fit", "check")}
+    if seconds <= _LONG:
+        return {}
+    key = sha256(values.tobytes() + repr(sorted(model.get_params().items())).encode()).hexdigest()
+    return {step: _free(out, f"{_CHECKPOINT}{key[:8]}-{step}") for step in ("fit", "check")}
+
+
+def _free(out: Path, name: str) -> Path:
+    """Return a path at which there is nothing, or a checkpoint of ours."""
+    from .._io import kind_of_folder
+
+    path, number = out / name, 1
+    while os.path.lexists(path) and kind_of_folder(path) != "checkpoint":
+        number += 1
+        path = out / f"{name}-{number}"
+    return path
+
+
+def _remove_checkpoints(out: Path) -> None:
+    """Delete what this fit, and interrupted ones before it, have kept in the results."""
+    from .._io import OwnedFolder, kind_of_folder
+
+    for path in out.glob(f"{_CHECKPOINT}*"):
+        if not path.is_symlink() and kind_of_folder(path) == "checkpoint":
+            with suppress(OSError, RuntimeError, ValueError):
+                OwnedFolder(path, "checkpoint").remove()
 
 
 def say_expected(talk: Talk, seconds: float) -> None:
@@ -146,27 +201,19 @@ def say_expected(talk: Talk, seconds: float) -> None:
         talk.say("  and a minute or two to compile: this is the first fit after installation")
 
 
-def _refuse_folder(out: Path, force: bool) -> None:
-    """Say before any work that the results could not be written."""
-    from .._files import refuse_taken
-    from ._results import MARKER
+def check_results(out: Path, force: bool) -> None:
+    """Say before any work that the results could not be written. Nothing is changed."""
+    from .._io import check_folder
+    from ._results import KIND
 
     try:
-        refuse_taken(out, marker=MARKER, overwrite=force)
+        check_folder(out, kind=KIND, overwrite=force)
     except FileExistsError as error:
         told = str(error).replace("or overwrite it", "or replace its results with --force")
         raise FileExistsError(told) from error
-    refuse_unwritable(out)
 
 
-def refuse_unwritable(out: Path) -> None:
-    """Say before any work that nothing can be written there."""
-    folder = next(parent for parent in out.absolute().parents if parent.exists())
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"{out} cannot be written: {folder} is not yours to change")
-
-
-def _check(fitter: Any, model: Any, values: Any, kept: Path | None) -> Any:
+def _check(fitter: Any, model: Any, values: Any, checkpoint: Path | None) -> Any:
     """The error on entries that a second fit does not see; None where that cannot be done."""
     from sklearn.base import clone
 
@@ -176,13 +223,13 @@ def _check(fitter: Any, model: Any, values: Any, kept: Path | None) -> Any:
     if hidden is None:
         return None
     rest, places = hidden
-    other = clone(model).set_params(keep_scales=False, checkpoint=kept / "check" if kept else None)
+    other = clone(model).set_params(keep_scales=False, checkpoint=checkpoint)
     filled = fitter.fit(other, rest, "checking").model.filled_
     return score_hidden(values, rest, places, filled)
 
 
 def _write_all(
-    folder: Path,
+    new_file: "NewFile",
     fitted: Any,
     table: "Table",
     held_out: Any,
@@ -190,11 +237,12 @@ def _write_all(
     annotations: "Annotations",
     title: str,
 ) -> dict[str, Any]:
-    """All results into a folder; what was found."""
+    """Write all results; return what was found."""
     from dataclasses import asdict, replace
 
     import numpy as np
 
+    from .._saving import write_model
     from ._findings import find_clusters
     from ._results import MARKER, MODEL, Run, write_pages, write_tables
 
@@ -203,8 +251,8 @@ def _write_all(
     model.feature_names_in_ = np.array(table.column_names, dtype=object)
     clusters = {mode: find_clusters(model, mode) for mode in ("row", "column")}
     filled = replace(table, values=preparation.fill_in(table.values, model.filled_))
-    files = write_tables(folder, model, filled, clusters)
-    model.save(folder / MODEL)
+    files = write_tables(new_file, model, filled, clusters)
+    write_model(model, lambda file: new_file(f"{MODEL}/{file}"))
     findings = {
         "shape": list(table.values.shape),
         "share_missing": float(np.isnan(table.values).mean()),
@@ -235,8 +283,8 @@ def _write_all(
         annotations,
         findings,
     )
-    run.write(folder)
-    made, lacking = write_pages(folder, model, run)
+    run.write(new_file)
+    made, lacking = write_pages(new_file, model, run)
     return {
         **findings,
         "notes": notes,

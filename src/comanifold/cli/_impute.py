@@ -1,17 +1,24 @@
 """`comanifold impute`: a table with its holes filled in."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._fit import refuse_unwritable, say_expected
+from ._fit import say_expected
 from ._help import SectionedCommand, examples, option, together
 from ._model_options import make_model, model_options
 from ._preparation import Preparation, preparing_options
 from ._reading_options import describe, read, reading_options
 from ._talk import Talk, duration, plain_errors, talk_options
+
+if TYPE_CHECKING:
+    from ..tables import Table
+
+# Of a number as text, and more than in any other format.
+_BYTES_PER_ENTRY = 24
 
 file_options: Callable = together(
     option(
@@ -24,7 +31,12 @@ file_options: Callable = together(
         help="The table to write; its ending says how: .csv, .tsv (also .gz), .parquet, .npy, "
         ".npz or .h5ad.",
     ),
-    option("--force", is_flag=True, section="Results", help="Replace FILE2 if it is there."),
+    option(
+        "--force",
+        is_flag=True,
+        section="Results",
+        help="Write FILE2 even if it is there; the file that was there is kept as FILE2.bak.",
+    ),
 )
 
 
@@ -55,7 +67,7 @@ def impute(file: Path, **given: Any) -> None:
 
         import numpy as np
 
-        from ..tables import check_writable, write_table
+        from ..tables import check_writable
         from ._fitting import Fitter, expected_seconds
 
         check_writable(out)
@@ -67,11 +79,12 @@ def impute(file: Path, **given: Any) -> None:
         )
         model = make_model(given)
         say_expected(talk, expected_seconds(model, table.values.shape))
+        reserve_file(out, table.values.size)
         fitted = Fitter(talk).fit(model, preparation.apply(table.values), "filling in")
         values = preparation.fill_in(table.values, model.filled_)
         filled = replace(table, values=values)
         # As the file has it.
-        write_table(out, filled.transposed() if given["transpose"] else filled)
+        write_file(talk, out, filled.transposed() if given["transpose"] else filled)
         n_filled = int(np.isnan(table.values).sum() - np.isnan(values).sum())
         for message in fitted.warnings:
             talk.say(f"Warning: {message}")
@@ -92,6 +105,23 @@ def refuse_file(out: Path, force: bool) -> None:
     """Refuse to write over something, unless told to, or into a folder."""
     if out.is_dir():
         raise IsADirectoryError(f"{out} is a folder: name a file")
-    if out.exists() and not force:
+    if os.path.lexists(out) and not force:
         raise FileExistsError(f"{out} is there already: name another file, or say --force")
-    refuse_unwritable(out)
+
+
+def reserve_file(out: Path, n_entries: int) -> None:
+    """Raise the error of the system unless a table of so many entries can be written now."""
+    from .._io import check_space
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    check_space(out.parent, n_entries * _BYTES_PER_ENTRY)
+
+
+def write_file(talk: Talk, out: Path, table: "Table") -> None:
+    """Write a table; a file that is there is kept under another name."""
+    from .._io import write_with_backup
+    from ..tables import write_table
+
+    backup = write_with_backup(out, lambda part: write_table(part, table, atomic=False))
+    if backup:
+        talk.say(f"The file that was there is kept as {backup}.")

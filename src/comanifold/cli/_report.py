@@ -1,5 +1,6 @@
 """`comanifold report`: the page of a fit, made again."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,27 @@ from ._talk import Talk, plain_errors, talk_options
 @option("--title", section="Options", help="Of the report. By default the one it had.")
 @talk_options
 def report(folder: Path, **given: Any) -> None:
-    """Make report.html and overview.png again from the results of a fit in DIR."""
+    """Make report.html and overview.png again from the results of a fit in DIR.
+
+    If one of the two was changed since it was written, it is not replaced: move it away first.
+    """
     talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
     with plain_errors():
         from .. import CoManifold
+        from .._io import OwnedFolder
         from ._annotations import read_annotations
-        from ._results import MARKER, MODEL, Run, write_pages
+        from ._results import (
+            FIGURE,
+            KIND,
+            MARKER,
+            MODEL,
+            REPORT,
+            Run,
+            complete_results,
+            write_pages,
+        )
 
+        complete_results(folder)
         if not (folder / MARKER).is_file():
             raise FileNotFoundError(
                 f"{folder} holds no results of comanifold fit: there is no {MARKER} in it"
@@ -48,7 +63,11 @@ def report(folder: Path, **given: Any) -> None:
             found, note = read_annotations(given["annotations"], run.row_names, run.column_names)
             talk.say(note)
             run = replace(run, annotations={**run.annotations, **found})
-        made, lacking = write_pages(folder, model, run)
+        with OwnedFolder(folder, KIND) as owned, ExitStack() as files:
+            owned.refuse_taken([REPORT, FIGURE])
+            made, lacking = write_pages(
+                lambda name: files.enter_context(owned.write(name)), model, run
+            )
         if not made:
             raise ImportError("\n".join(lacking))
         for message in lacking:

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,25 @@ if TYPE_CHECKING:
     from ..tables import Table
     from ._findings import Clusters
 
-# Its description, by which a folder of ours is known.
+KIND = "set of results"
+
+# What is known of a fit besides the model; written last.
 MARKER = "run.json"
 MODEL = "model"
 REPORT = "report.html"
 FIGURE = "overview.png"
+TABLES = ("row_embedding.csv", "column_embedding.csv", "filled.csv", "scales.csv", "clusters.csv")
+
+# All that a fit may write.
+FILES = (*TABLES, MARKER, REPORT, FIGURE, f"{MODEL}/model.json", f"{MODEL}/arrays.npz")
+
+# Gives a path to write to for the name of a result.
+NewFile = Callable[[str], Path]
+
+# Bytes of the results for each entry of the matrix and each distance, and of the pages.
+_PER_ENTRY = 24 + 22
+_PER_DISTANCE = 2 * 8
+_PAGES = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -34,12 +49,12 @@ class Run:
     annotations: Annotations = field(default_factory=dict)
     findings: dict[str, Any] = field(default_factory=dict)
 
-    def write(self, folder: Path) -> None:
+    def write(self, new_file: NewFile) -> None:
         from .. import __version__
 
         content = {"comanifold": __version__, **asdict(self)}
         text = json.dumps(_plain(content), indent=1, allow_nan=False)
-        (folder / MARKER).write_text(text, encoding="utf-8")
+        new_file(MARKER).write_text(text, encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> "Run":
@@ -79,23 +94,39 @@ def _with_nan(values: list[Any]) -> list[Any]:
     return [math.nan if value is None else value for value in values]
 
 
+def complete_results(folder: Path) -> None:
+    """Finish what a fit that was killed while it moved its results has left to do."""
+    from .._io import complete_publication
+
+    with suppress(OSError, RuntimeError):
+        complete_publication(folder, KIND)
+
+
+def expected_bytes(shape: tuple[int, int], n_candidates: tuple[int | None, int | None]) -> int:
+    """Return about how much room the results of a fit will take."""
+    distances = sum(
+        size * (size if few is None else min(2 * few + 60, size))
+        for size, few in zip(shape, n_candidates, strict=True)
+    )
+    return shape[0] * shape[1] * _PER_ENTRY + distances * _PER_DISTANCE + _PAGES
+
+
 def write_tables(
-    folder: Path, model: "CoManifold", table: "Table", clusters: dict[str, "Clusters"]
+    new_file: NewFile, model: "CoManifold", table: "Table", clusters: dict[str, "Clusters"]
 ) -> list[str]:
-    """The tables of a fit, `table` being the data, filled in; their names."""
+    """Write the tables of a fit, `table` being the data, filled in; return their names."""
     from ..tables import Table, write_rows, write_table
 
     names = {"row": table.row_names, "column": table.column_names}
-    files = []
     for mode in ("row", "column"):
         points = getattr(model, f"{mode}_embedding_")
         titles = [f"coordinate_{i}" for i in range(1, points.shape[1] + 1)]
-        files.append(f"{mode}_embedding.csv")
-        write_table(folder / files[-1], Table(points, names[mode], titles, corner=mode))
-    write_table(folder / "filled.csv", table)
-    write_rows(folder / "scales.csv", _rows_of_scales(model))
+        coordinates = Table(points, names[mode], titles, corner=mode)
+        write_table(new_file(f"{mode}_embedding.csv"), coordinates, atomic=False)
+    write_table(new_file("filled.csv"), table, atomic=False)
+    write_rows(new_file("scales.csv"), _rows_of_scales(model), atomic=False)
     write_rows(
-        folder / "clusters.csv",
+        new_file("clusters.csv"),
         [
             ("mode", "label", "cluster"),
             *(
@@ -104,8 +135,9 @@ def write_tables(
                 for name, label in zip(names[mode], clusters[mode].labels, strict=True)
             ),
         ],
+        atomic=False,
     )
-    return [*files, "filled.csv", "scales.csv", "clusters.csv"]
+    return list(TABLES)
 
 
 def _rows_of_scales(model: "CoManifold") -> Iterator[tuple[Any, ...]]:
@@ -132,29 +164,26 @@ def _rows_of_scales(model: "CoManifold") -> Iterator[tuple[Any, ...]]:
         )
 
 
-def write_pages(folder: Path, model: "CoManifold", run: Run) -> tuple[list[str], list[str]]:
-    """The report and the figure: the names of those that could be made, and what is lacking."""
+def write_pages(new_file: NewFile, model: "CoManifold", run: Run) -> tuple[list[str], list[str]]:
+    """Write the report and the figure; return the names of those made, and what is lacking."""
     made, lacking = [], []
-    for name, write in (
-        (REPORT, lambda path: _write_report(path, model, run)),
-        (FIGURE, lambda path: _write_figure(path, model)),
-    ):
+    for name, render in ((REPORT, _report), (FIGURE, _figure)):
         try:
-            write(folder / name)
+            content = render(model, run)
         except ImportError as error:
             way = "" if "pip install" in str(error) else ": pip install 'comanifold[report]'"
             lacking.append(f"{name} was not made, because {error}{way}")
         else:
+            new_file(name).write_bytes(content)
             made.append(name)
     return made, lacking
 
 
-def _write_report(path: Path, model: "CoManifold", run: Run) -> None:
-    from ..report import write_report
+def _report(model: "CoManifold", run: Run) -> bytes:
+    from ..report import render_report
 
-    write_report(
+    return render_report(
         model,
-        path,
         row_names=run.row_names,
         column_names=run.column_names,
         title=run.title,
@@ -163,14 +192,16 @@ def _write_report(path: Path, model: "CoManifold", run: Run) -> None:
     )
 
 
-def _write_figure(path: Path, model: "CoManifold") -> None:
+def _figure(model: "CoManifold", _run: Run) -> bytes:
+    import io
+
     import matplotlib as mpl
 
-    from .._files import whole_file
-
-    with mpl.rc_context({"backend": "agg"}), whole_file(path) as part:
+    with mpl.rc_context({"backend": "agg"}):
         import matplotlib.pyplot as plt
 
         figure = model.plot()
-        figure.savefig(part, dpi=150)
+        content = io.BytesIO()
+        figure.savefig(content, dpi=150, format="png")
         plt.close(figure)
+    return content.getvalue()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._help import SectionedCommand, examples, option
-from ._impute import file_options, refuse_file
+from ._impute import file_options, refuse_file, reserve_file, write_file
 from ._preparation import Preparation
 from ._reading_options import describe, read, reading_options
 from ._talk import Talk, plain_errors, talk_options
@@ -49,7 +49,7 @@ def transform(model: Path, file: Path, **given: Any) -> None:
     talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
     out: Path = given["out"]
     with plain_errors():
-        from ..tables import Table, check_writable, write_table
+        from ..tables import Table, check_writable
 
         check_writable(out)
         refuse_file(out, given["force"])
@@ -58,6 +58,7 @@ def transform(model: Path, file: Path, **given: Any) -> None:
         describe(talk, file, table)
         new_columns = given["new"] == "columns"
         values = _matched(table, fitted, new_columns, talk)
+        reserve_file(out, max(table.values.shape) * fitted.row_embedding_.shape[1])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             # Names have been matched; arrays have none.
@@ -70,7 +71,7 @@ def transform(model: Path, file: Path, **given: Any) -> None:
         messages = list(dict.fromkeys(str(warning.message) for warning in caught))
         titles = [f"coordinate_{i}" for i in range(1, points.shape[1] + 1)]
         names = table.column_names if new_columns else table.row_names
-        write_table(out, Table(points, names, titles, corner=given["new"][:-1]))
+        write_file(talk, out, Table(points, names, titles, corner=given["new"][:-1]))
         for message in messages:
             talk.say(f"Warning: {message}")
         talk.say(f"{len(points):,} {given['new']} placed: {out}")
@@ -82,8 +83,9 @@ def transform(model: Path, file: Path, **given: Any) -> None:
 def _load(folder: Path) -> tuple["CoManifold", Preparation]:
     """The model in a folder, and what was done to its data."""
     from .. import CoManifold
-    from ._results import MARKER, MODEL, Run
+    from ._results import MARKER, MODEL, Run, complete_results
 
+    complete_results(folder)
     if (folder / MARKER).is_file():
         return CoManifold.load(folder / MODEL), Run.read(folder).preparation
     if folder.name == MODEL and (folder.parent / MARKER).is_file():

@@ -11,15 +11,19 @@ from pathlib import Path
 import matplotlib as mpl
 import pandas as pd
 
-from .._files import sole_use, whole_file
+from .._io import OwnedFolder
 from .._validation import check_choice
 from ..plotting._style import SETTINGS
 from ._cases import complete
 from ._claims import CHECKS, Claim, as_markdown
-from ._experiments import EXPERIMENTS, Plan
+from ._experiments import EXPERIMENTS, Experiment, Plan
 from ._figures import Tables
 from ._runner import Failure, Unit, collect, run_units
 from ._summary import SUMMARISED, summarise
+
+_KIND = "set of experiments"
+
+_TEXTS = ("summary.md", "claims.md", "claims.csv")
 
 _SHOWN_VERSIONS = (
     "comanifold",
@@ -72,7 +76,9 @@ def reproduce(
     out : path
         A folder for the results: ``data/`` with a table for each piece of work, ``tables/`` and
         ``figures/`` made from them, and ``run.json`` with plan and versions; ``summary.md`` and
-        ``claims.md`` are about everything that is complete there, asked for now or before.
+        ``claims.md`` are about everything that is complete there, asked for now or before. Files
+        that were not written here, or were changed since, are neither used nor replaced: one that
+        is in the way is an error.
     plan : Plan, optional
         How much to do; by default all of it.
     n_jobs : int, optional
@@ -90,32 +96,31 @@ def reproduce(
     everything = list(dict.fromkeys(unit for several in units.values() for unit in several))
     for data_set in dict.fromkeys(unit.arguments[0] for unit in everything):
         complete(data_set)  # what cannot be had is better said now than after an hour
-    folder = out / "data"
-    started = time.time()
-    n_before = sum(unit.is_done(folder) for unit in everything)
-    with sole_use(folder):
+    with OwnedFolder(out, _KIND) as folder:
+        folder.refuse_taken(_planned_files(everything))
+        started = time.time()
+        n_before = sum(unit.is_done(folder) for unit in everything)
         failures = _run(everything, folder, n_jobs, report)
-    _log(out, plan, list(experiments), len(everything) - n_before - len(failures), started)
+        _log(folder, plan, list(experiments), len(everything) - n_before - len(failures), started)
+        tables, table_files = _write_tables(everything, folder)
+        failed = {failure.unit for failure in failures}
+        whole = [name for name in experiments if not failed.intersection(units[name])]
+        figures = _write_figures([experiments[name] for name in whole], tables, folder)
+        texts = _write_texts(plan, folder, tables)
+    return Outcome(
+        *([out / file for file in files] for files in (figures, table_files, texts)), failures
+    )
 
-    tables, table_files = _write_tables(everything, folder, out / "tables")
-    failed = {failure.unit for failure in failures}
-    whole = [name for name in experiments if not failed.intersection(units[name])]
-    figures = []
-    with mpl.rc_context(SETTINGS):
-        for name in whole:
-            for stem, figure in experiments[name].draw(tables).items():
-                for kind in ("png", "pdf"):
-                    file = out / "figures" / f"{stem}.{kind}"
-                    with whole_file(file) as part:
-                        figure.savefig(part, format=kind)
-                    figures.append(file)
-    texts = _write_texts(plan, folder, tables, out)
-    return Outcome(figures, table_files, texts, failures)
+
+def _planned_files(units: Sequence[Unit]) -> list[str]:
+    """Names of all that will be written, but for figures, which are named when they are drawn."""
+    tables = dict.fromkeys(f"tables/{unit.table}.csv" for unit in units)
+    return [*(unit.file for unit in units), *tables, "run.json", *_TEXTS]
 
 
 def _run(
     units: Sequence[Unit],
-    folder: Path,
+    folder: OwnedFolder,
     n_jobs: int | None,
     report: Callable[[Progress], None] | None,
 ) -> list[Failure]:
@@ -132,19 +137,33 @@ def _run(
     return failures
 
 
-def _write_tables(units: Sequence[Unit], folder: Path, out: Path) -> tuple[Tables, list[Path]]:
+def _write_tables(units: Sequence[Unit], folder: OwnedFolder) -> tuple[Tables, list[str]]:
     tables, files = {}, []
     for table in dict.fromkeys(unit.table for unit in units):
         of_table = [unit for unit in units if unit.table == table and unit.is_done(folder)]
         if of_table:
             tables[table] = collect(of_table, folder)
-            files.append(out / f"{table}.csv")
-            with whole_file(files[-1]) as part:
+            files.append(f"tables/{table}.csv")
+            with folder.write(files[-1]) as part:
                 tables[table].to_csv(part, index=False)
     return tables, files
 
 
-def _write_texts(plan: Plan, folder: Path, tables: Tables, out: Path) -> list[Path]:
+def _write_figures(
+    experiments: Sequence[Experiment], tables: Tables, folder: OwnedFolder
+) -> list[str]:
+    files = []
+    with mpl.rc_context(SETTINGS):
+        for experiment in experiments:
+            for stem, figure in experiment.draw(tables).items():
+                for kind in ("png", "pdf"):
+                    files.append(f"figures/{stem}.{kind}")
+                    with folder.write(files[-1]) as part:
+                        figure.savefig(part, format=kind)
+    return files
+
+
+def _write_texts(plan: Plan, folder: OwnedFolder, tables: Tables) -> list[str]:
     """The means, and the claims that can be checked, of what there is, asked for now or not."""
     before = {name: _complete_table(name, name, plan, folder) for name in SUMMARISED}
     there = {name: table for name, table in before.items() if table is not None}
@@ -155,15 +174,15 @@ def _write_texts(plan: Plan, folder: Path, tables: Tables, out: Path) -> list[Pa
     claims = _claims(plan, folder)
     if claims:
         texts["claims.md"] = as_markdown(claims)
-        with whole_file(out / "claims.csv") as part:
+        with folder.write("claims.csv") as part:
             pd.DataFrame([asdict(claim) for claim in claims]).to_csv(part, index=False)
     for name, text in texts.items():
-        with whole_file(out / name) as part:
+        with folder.write(name) as part:
             part.write_text(text, encoding="utf-8")
-    return [out / name for name in texts]
+    return list(texts)
 
 
-def _claims(plan: Plan, folder: Path) -> list[Claim]:
+def _claims(plan: Plan, folder: OwnedFolder) -> list[Claim]:
     """What the paper says, by all experiments that are complete."""
     claims: list[Claim] = []
     for name, (title, check) in CHECKS.items():
@@ -173,7 +192,7 @@ def _claims(plan: Plan, folder: Path) -> list[Claim]:
     return claims
 
 
-def _complete_table(name: str, table: str, plan: Plan, folder: Path) -> pd.DataFrame | None:
+def _complete_table(name: str, table: str, plan: Plan, folder: OwnedFolder) -> pd.DataFrame | None:
     """A table of an experiment if all pieces of that one are done."""
     units = EXPERIMENTS[name].units(plan)
     if not all(unit.is_done(folder) for unit in units):
@@ -181,10 +200,11 @@ def _complete_table(name: str, table: str, plan: Plan, folder: Path) -> pd.DataF
     return collect([unit for unit in units if unit.table == table], folder)
 
 
-def _log(out: Path, plan: Plan, names: list[str], n_made: int, started: float) -> None:
+def _log(folder: OwnedFolder, plan: Plan, names: list[str], n_made: int, started: float) -> None:
     """One line for each sitting: what was asked for, with what, how much was made, how long."""
-    file = out / "run.json"
-    sittings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    file = "run.json"
+    before = folder.path / file
+    sittings = json.loads(before.read_text(encoding="utf-8")) if folder.owns(file) else []
     sittings.append(
         {
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
@@ -196,5 +216,5 @@ def _log(out: Path, plan: Plan, names: list[str], n_made: int, started: float) -
             "versions": {name: version(name) for name in _SHOWN_VERSIONS},
         }
     )
-    with whole_file(file) as part:
+    with folder.write(file) as part:
         part.write_text(json.dumps(sittings, indent=1), encoding="utf-8")

@@ -6,13 +6,12 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from joblib import parallel_config
 
-from .._files import whole_file
+from .._io import OwnedFolder
 from .._parallel import in_parallel
 
 
@@ -20,7 +19,7 @@ from .._parallel import in_parallel
 class Unit:
     """A piece of work: a function of a few arguments that gives a table.
 
-    Its table is kept in `table`/`name`.csv, and is not made again while it is there.
+    Its table is kept in data/`table`/`name`.csv, and is not made again while it is there.
     """
 
     table: str
@@ -32,11 +31,13 @@ class Unit:
         parts = (f"{part:02d}" if isinstance(part, int) else str(part) for part in self.arguments)
         return "-".join(parts)
 
-    def file(self, folder: Path) -> Path:
-        return folder / self.table / f"{self.name}.csv"
+    @property
+    def file(self) -> str:
+        return f"data/{self.table}/{self.name}.csv"
 
-    def is_done(self, folder: Path) -> bool:
-        return self.file(folder).is_file()
+    def is_done(self, folder: OwnedFolder) -> bool:
+        """Whether its table is there as it was written."""
+        return folder.owns(self.file)
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Failure:
 
 
 def run_units(
-    units: Sequence[Unit], folder: Path, n_jobs: int | None = None
+    units: Sequence[Unit], folder: OwnedFolder, n_jobs: int | None = None
 ) -> Iterator[tuple[Unit, Failure | None]]:
     """Do the units that are not done yet; yields each when it is finished.
 
@@ -64,7 +65,7 @@ def run_units(
                 # By this process, because others may be on another machine, and because a disk
                 # that is full is the end of the run and not of one unit. One file at a time
                 # reaches the disk whole, so that being killed costs the work in hand only.
-                with whole_file(unit.file(folder)) as part:
+                with folder.write(unit.file) as part:
                     table.to_csv(part, index=False)
             yield unit, None if reason is None else Failure(unit, reason)
 
@@ -93,7 +94,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, heard_by)
 
 
-def collect(units: Sequence[Unit], folder: Path) -> pd.DataFrame:
+def collect(units: Sequence[Unit], folder: OwnedFolder) -> pd.DataFrame:
     """The tables of the units that are done, one below the other."""
-    done = [unit.file(folder) for unit in units if unit.is_done(folder)]
+    done = [folder.path / unit.file for unit in units if unit.is_done(folder)]
     return pd.concat([pd.read_csv(file) for file in done], ignore_index=True)

@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._files import whole_file
+from .._io import atomic_file
 from ._data import page_data
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def write_report(
     ...     (Path(folder) / "report.html").exists()
     True
     """
-    data = page_data(
+    html = render_report(
         model,
         row_names=row_names,
         column_names=column_names,
@@ -69,9 +68,14 @@ def write_report(
         notes=notes,
         annotations=annotations,
     )
+    with atomic_file(path) as part:
+        part.write_bytes(html)
+
+
+def render_report(model: "CoManifold", **content: Any) -> bytes:
+    """Return the page that `write_report` writes, with the same keywords."""
+    data = page_data(model, **content)
     # Imported here, so that what is wrong with the arguments is told first.
     from ._page import page_html
 
-    html = page_html(data)
-    with whole_file(Path(path)) as part:
-        part.write_bytes(html)
+    return page_html(data)

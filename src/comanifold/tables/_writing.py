@@ -6,12 +6,13 @@ import io
 import math
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from .._files import whole_file
+from .._io import atomic_file
 from ._table import Table, TableError
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -28,20 +29,23 @@ def check_writable(path: str | os.PathLike) -> None:
         )
 
 
-def write_table(path: str | os.PathLike, table: Table) -> None:
-    """Write a table, whole or not at all; numbers are read again as the same numbers.
+def write_table(path: str | os.PathLike, table: Table, *, atomic: bool = True) -> None:
+    """Write a table; numbers are read again as the same numbers.
 
     Parameters
     ----------
     path : path
         Its ending says how: see `WRITABLE`. An .npy file has no labels.
     table : Table
+    atomic : bool, default=True
+        Write it whole or not at all, beside the file that may be there, and replace that when it
+        is complete.
     """
     path = Path(path)
     check_writable(path)
     name = path.name.lower()
     ending = Path(name.removesuffix(".gz")).suffix
-    with whole_file(path) as part:
+    with atomic_file(path) if atomic else nullcontext(path) as part:
         if ending in _DELIMITERS:
             rows = [
                 [label, *map(written, row)]
@@ -53,9 +57,11 @@ def write_table(path: str | os.PathLike, table: Table) -> None:
             _WRITERS[ending](part, table)
 
 
-def write_rows(path: str | os.PathLike, rows: Iterable[Sequence[Any]]) -> None:
-    """Write a CSV file, whole or not at all."""
-    with whole_file(Path(path)) as part:
+def write_rows(
+    path: str | os.PathLike, rows: Iterable[Sequence[Any]], *, atomic: bool = True
+) -> None:
+    """Write a CSV file; see `write_table`."""
+    with atomic_file(path) if atomic else nullcontext(Path(path)) as part:
         _write_text(part, rows, ",", compress=False)
 
 

@@ -1,0 +1,20 @@
+"""Files and folders: written whole or not at all, and nothing of others is ever deleted."""
+
+from ._files import (
+    TemporaryFolder,
+    atomic_file,
+    check_space,
+    write_with_backup,
+)
+from ._folders import OwnedFolder, check_folder, complete_publication, kind_of_folder
+
+__all__ = [
+    "OwnedFolder",
+    "TemporaryFolder",
+    "atomic_file",
+    "check_folder",
+    "check_space",
+    "complete_publication",
+    "kind_of_folder",
+    "write_with_backup",
+]

@@ -1,0 +1,349 @@
+"""Single files that are written whole or not at all, and the temporary folders for that.
+
+Every file is written to a temporary folder of our own, in the same file system as the target, and
+moved into place when it is complete. The name of a temporary folder ends with a random token. A
+list in it repeats the token and names each file before that is created. By this list, and by the
+lock on it, the next process knows what a killed one has left, and deletes that and nothing else.
+"""
+
+import errno
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from ._locks import is_file_at, try_lock
+
+_PREFIX = ".comanifold-"
+LIST = "files.txt"
+_FORMAT = "comanifold temporary files"
+
+# A line of the list, after which its files are on their way to their places.
+_PUBLISHING = "* publishing"
+
+# Where in a file its token is looked for.
+_HEADER = 1 << 16
+
+# A trial write is split into files of this size, which every file system takes.
+_TRIAL_BYTES = 1 << 30
+_CHUNK = bytes(1 << 20)
+
+
+class TemporaryFolder:
+    """A new folder inside `parent`, locked while in use and removed afterwards.
+
+    Only files that were asked for with `file` are removed. The folder itself stays if anything
+    else is in it.
+
+    Parameters
+    ----------
+    parent : path
+        Must exist.
+    """
+
+    def __init__(self, parent: Path):
+        self._names: dict[str, None] = {}  # in the order in which they were asked for
+        self._list: IO[bytes]
+        # Before its list is locked, another process may take it for a leftover.
+        while not self._create(parent):
+            pass
+
+    def _create(self, parent: Path) -> bool:
+        token = secrets.token_hex(16)
+        self.path = parent / f"{_PREFIX}{token}"
+        os.mkdir(self.path)
+        try:
+            self._list = open(self.path / LIST, "xb", buffering=0)  # noqa: SIM115
+        except FileNotFoundError:
+            return False
+        with suppress(OSError):  # where files cannot be locked, leftovers of a kill stay
+            try_lock(self._list)
+        self._write(f"{_FORMAT} {token}")
+        return is_file_at(self._list, self.path / LIST)
+
+    def file(self, name: str) -> Path:
+        """Return the path of a new file in the folder; `name` may have folders in it."""
+        *folders, _ = name.split("/")
+        for depth in range(1, len(folders) + 1):
+            folder = "/".join(folders[:depth]) + "/"
+            if folder not in self._names:
+                self._register(folder)
+                os.mkdir(self.path / folder)
+        if name not in self._names:
+            self._register(name)
+        return self.path / name
+
+    def mark_publishing(self) -> None:
+        """Keep the files from being cleared away as leftovers: they are complete."""
+        self._write(_PUBLISHING)
+
+    def keep(self, target: Path) -> None:
+        """Rename the folder, so that its files are found and never cleared away."""
+        self._list.close()
+        (self.path / LIST).unlink()
+        os.rename(self.path, target)
+        self._names.clear()
+
+    def remove(self) -> None:
+        """Delete the files that were asked for, and the folder if nothing else is in it."""
+        self._list.close()
+        _remove_listed(self.path, list(self._names))
+
+    def close(self) -> None:
+        """Let go of the folder and leave it there."""
+        self._list.close()
+
+    def _register(self, name: str) -> None:
+        self._write(name)
+        self._names[name] = None
+
+    def _write(self, line: str) -> None:
+        self._list.write(f"{line}\n".encode())
+
+    def __enter__(self) -> "TemporaryFolder":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with suppress(OSError):
+            self.remove()
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike) -> Iterator[Path]:
+    """Yield a temporary path to write to; on success it takes the place of the file at `path`.
+
+    Whatever happens, also a full disk or a kill, the file at `path` is either the old or the new
+    one, complete. A symbolic link is kept, and the file it points to replaced.
+    """
+    path = Path(os.path.realpath(path))
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        clear_leftovers(path.parent)
+        with TemporaryFolder(path.parent) as temporary:
+            part = temporary.file(_part_name(path))
+            yield part
+            flush_to_disk(part)
+            os.replace(part, path)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Say in errors of the system which file could not be written."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FileExistsError) and error.errno is None:
+            raise  # of our own, and says so already
+        told = f"could not write {path}; a file that was there is unchanged: "
+        told += error.strerror or str(error)
+        raise (OSError(told) if error.errno is None else OSError(error.errno, told)) from error
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file has reached the disk."""
+    # Opened for writing: Windows flushes no others.
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())
+
+
+def write_with_backup(path: Path, write: Callable[[Path], None]) -> Path | None:
+    """Have `write` make a file, and put it at `path`; return the new name of what was there.
+
+    What was there, a link included, is kept as NAME.bak, or NAME.bak2 and so on.
+    """
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        clear_leftovers(path.parent)
+        with TemporaryFolder(path.parent) as temporary:
+            part = temporary.file(_part_name(path))
+            write(part)
+            flush_to_disk(part)
+            backup = _keep_backup(path) if os.path.lexists(path) else None
+            os.replace(part, path)
+    return backup
+
+
+def _part_name(path: Path) -> str:
+    return f"new-{LIST}" if path.name == LIST else path.name
+
+
+def _keep_backup(path: Path) -> Path:
+    """Give a file a second name, and return that."""
+    number = 1
+    while True:
+        backup = path.with_name(f"{path.name}.bak{number if number > 1 else ''}")
+        number += 1
+        if os.path.lexists(backup):
+            continue
+        try:
+            os.link(path, backup, follow_symlinks=False)
+        except FileExistsError:
+            continue
+        except (OSError, NotImplementedError):  # file systems without hard links
+            os.rename(path, backup)
+        return backup
+
+
+def new_file_path(folder: Path, token: str) -> Path:
+    """Return the path of a file in a folder that will get its name when it is complete.
+
+    Its content must have the token in it.
+    """
+    return folder / f"{_PREFIX}{token}.json"
+
+
+def move_to_new(part: Path, path: Path) -> None:
+    """Give a complete file its name; FileExistsError if there is something of that name."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # file systems without hard links
+        if os.path.lexists(path):
+            raise FileExistsError(f"{path} is there already") from None
+        os.rename(part, path)
+
+
+def check_space(folder: Path, n_bytes: int) -> None:
+    """Raise the error of the system unless `n_bytes` can be written to a folder now."""
+    clear_leftovers(folder)
+    with TemporaryFolder(folder) as temporary:
+        try:
+            for number, begin in enumerate(range(0, n_bytes, _TRIAL_BYTES)):
+                size = min(_TRIAL_BYTES, n_bytes - begin)
+                _allocate(temporary.file(f"trial-{number}"), size)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"{folder}: the results need about {n_bytes / 1e6:,.0f} MB, and these cannot be "
+                f"written there ({error.strerror}): make room, or name another folder",
+            ) from error
+
+
+def _allocate(path: Path, size: int) -> None:
+    with open(path, "xb", buffering=0) as file:
+        if hasattr(os, "posix_fallocate"):
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+                return
+            except OSError as error:
+                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                    raise
+        while size > 0:
+            size -= file.write(_CHUNK[:size])
+
+
+def clear_leftovers(parent: Path, *, published: bool = False) -> None:
+    """Delete the temporary files that killed processes have left in a folder.
+
+    Complete results on their way to their places are kept, unless `published` says that what was
+    announced has been moved.
+    """
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if not entry.name.startswith(_PREFIX) or entry.is_symlink():
+                continue
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    _clear_folder(parent / entry.name, published)
+                elif entry.name.endswith(".json"):
+                    _clear_new_file(parent / entry.name)
+
+
+def _clear_new_file(path: Path) -> None:
+    """Delete a file that was never given its name, if it has the token of its name in it."""
+    token = path.name.removeprefix(_PREFIX).removesuffix(".json")
+    with open(path, "r+b") as file:
+        is_dead = try_lock(file) and is_file_at(file, path)
+        is_ours = len(token) == 32 and f'"token": "{token}"'.encode() in file.read(_HEADER)
+    if is_dead and is_ours:
+        path.unlink()
+
+
+def _clear_folder(folder: Path, published: bool) -> None:
+    if not re.fullmatch("[0-9a-f]{32}", folder.name.removeprefix(_PREFIX)):
+        return
+    path = folder / LIST
+    if not is_regular(path):
+        os.rmdir(folder)  # killed before the list was there; refused if anything is in it
+        return
+    with open(path, "r+b") as file:
+        if not try_lock(file) or not is_file_at(file, path):
+            return  # its process is alive
+        content = file.read()
+    if not content and os.listdir(folder) == [LIST]:  # killed before the first line was there
+        _remove_listed(folder, [])
+    names = listed_names(content, folder)
+    if names is not None and (published or _PUBLISHING not in names):
+        _remove_listed(folder, names)
+
+
+def listed_names(content: bytes, folder: Path) -> list[str] | None:
+    """Return the files that the list of a temporary folder names; None if it is not its list."""
+    # A line that a kill has cut short names a file that was not created yet.
+    header, *names = content.decode("utf-8", "replace").split("\n")[:-1] or [""]
+    if folder.name != _PREFIX + header.removeprefix(f"{_FORMAT} "):
+        return None
+    return names
+
+
+def _remove_listed(folder: Path, names: list[str]) -> None:
+    """Delete the named files and folders, the list, and then the folder if it is empty."""
+    for name in reversed(names):
+        remove_own(folder, name)
+    with suppress(OSError):
+        (folder / LIST).unlink()
+    with suppress(OSError):
+        os.rmdir(folder)
+
+
+def remove_own(folder: Path, name: str) -> None:
+    """Delete a file in a folder, or an empty folder if `name` ends with a slash.
+
+    Nothing is deleted behind a symbolic link, nor a link itself.
+    """
+    path = folder / name
+    if not is_inside(folder, name):
+        return
+    with suppress(OSError):
+        if name.endswith("/"):
+            os.rmdir(path)
+        elif is_regular(path):
+            path.unlink()
+
+
+def is_inside(folder: Path, name: str) -> bool:
+    """Whether a name leads to a place in a folder without leaving it or following links."""
+    parts = [part for part in name.split("/") if part]
+    if not parts or any(part in (".", "..") or "\\" in part or ":" in part for part in parts):
+        return False
+    for depth in range(1, len(parts)):
+        between = folder.joinpath(*parts[:depth])
+        if os.path.lexists(between) and not _is_folder(between):
+            return False
+    return not (name.endswith("/") and not _is_folder(folder / name.rstrip("/")))
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def is_regular(path: Path) -> bool:
+    """Whether there is a file at a path, and not a link to one."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False

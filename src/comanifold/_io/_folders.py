@@ -1,0 +1,436 @@
+"""Folders whose manifest names the files that we wrote, so that nothing else is ever touched.
+
+The manifest is a hidden file of JSON lines that is only ever appended to. Its first line has a
+random token and says what kind of folder it is. Each other line names a file, with a checksum. A
+file is ours if it is named there and still has a checksum it was written with: one that somebody
+has changed or put there is not, and is neither replaced nor deleted.
+
+Results of several files are first written completely to a temporary folder. Then one line of the
+manifest announces what is to be moved and what is to be removed, the files are moved, and another
+line says that it is done. A process that is killed in between leaves the announcement; the next
+one that opens the folder finishes the work.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from ._files import (
+    LIST,
+    TemporaryFolder,
+    check_space,
+    clear_leftovers,
+    explained,
+    flush_to_disk,
+    is_inside,
+    is_regular,
+    move_to_new,
+    new_file_path,
+    remove_own,
+)
+from ._locks import is_file_at, try_lock
+
+MANIFEST = ".comanifold.json"
+_FORMAT = "comanifold folder 1"
+
+# Longer ones are not ours.
+_MOST_BYTES = 1 << 30
+
+
+class ManifestError(ValueError):
+    """A manifest that cannot be read, or is that of something else."""
+
+
+class _Manifest:
+    """What the lines of a manifest say."""
+
+    def __init__(self, content: bytes):
+        # A kill can cut the last line short: what it announced has not been done then.
+        *lines, _ = content.split(b"\n")
+        try:
+            records = [json.loads(line) for line in lines]
+            header = records[0]
+            if header["format"] != _FORMAT:
+                raise ValueError(f"it has the format {header['format']!r:.40}")
+            self.kind, self.token = str(header["kind"]), str(header["token"])
+            self.created = header["created"] is True
+            self.description: dict[str, Any] = dict(header.get("description", {}))
+            self.checksums: dict[str, set[str | None]] = {}
+            self.pending: dict[str, Any] | None = None
+            for record in records[1:]:
+                self.apply(record)
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+            raise ManifestError(f"{MANIFEST} is damaged or not ours ({error})") from error
+
+    def apply(self, record: dict[str, Any]) -> None:
+        if "file" in record:
+            self.checksums.setdefault(str(record["file"]), set()).add(record.get("sha256"))
+        elif "publish" in record:
+            self.pending = record
+            for name, checksum in dict(record["files"]).items():
+                self.checksums.setdefault(str(name), set()).add(str(checksum))
+        elif "published" in record:
+            self.pending = None
+        elif "removed" in record:
+            self.checksums.pop(str(record["removed"]), None)
+
+
+class OwnedFolder:
+    """A folder in use by this process alone, with the list of files that are ours in it.
+
+    Parameters
+    ----------
+    path : path
+        Created if it does not exist. Symbolic links to folders are followed, once.
+    kind : str
+        What the folder is for. A folder of another kind is refused.
+    description : dict, optional
+        Kept in the manifest of a new folder.
+
+    Attributes
+    ----------
+    path : Path
+        Without symbolic links.
+    token : str
+        Random, written when the folder became ours.
+    is_new : bool
+        Whether it became ours just now.
+    description : dict
+        That of the manifest.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike, kind: str, description: dict[str, Any] | None = None
+    ):
+        self.path = Path(os.path.realpath(path))
+        self._created = not self.path.exists()
+        if not self._created and not self.path.is_dir():
+            raise FileExistsError(f"{path} is a file: name a folder")
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._file, self.is_new = self._open(kind, description or {})
+        try:
+            content = self._file.read()
+            manifest = _Manifest(content)
+            if manifest.kind != kind:
+                raise ManifestError(
+                    f"{self.path} holds a {manifest.kind} of comanifold, not a {kind}: name "
+                    "another folder"
+                )
+            if not content.endswith(b"\n"):
+                self._file.truncate(content.rindex(b"\n") + 1)
+            self._manifest = manifest
+            self.token, self.description = manifest.token, manifest.description
+            self._finish_publication()
+            clear_leftovers(self.path, published=True)
+        except BaseException:
+            self._file.close()
+            raise
+        self._temporary: TemporaryFolder | None = None
+
+    def _open(self, kind: str, description: dict[str, Any]) -> tuple[IO[bytes], bool]:
+        """Open and lock the manifest, written if there is none."""
+        path = self.path / MANIFEST
+        for _ in range(10):
+            if not os.path.lexists(path):
+                with suppress(FileExistsError):
+                    return self._create(path, kind, description), True
+            if not is_regular(path):
+                raise FileExistsError(f"{path} is not a file of comanifold: name another folder")
+            if path.stat().st_size > _MOST_BYTES:
+                raise ManifestError(f"{path} is too long to be ours: name another folder")
+            file = open(path, "r+b", buffering=0)  # noqa: SIM115
+            self._lock(file)
+            if is_file_at(file, path):
+                return file, False
+            file.close()  # deleted by the process that had it
+        raise RuntimeError(f"{str(self.path)!r} is in use by other runs: name another folder")
+
+    def _create(self, path: Path, kind: str, description: dict[str, Any]) -> IO[bytes]:
+        """Write a manifest that is there with its first line or not at all, and lock it."""
+        token = secrets.token_hex(16)
+        header = {
+            "format": _FORMAT,
+            "kind": kind,
+            "token": token,
+            "created": self._created,
+            "description": description,
+        }
+        part = new_file_path(self.path, token)
+        file = open(part, "x+b", buffering=0)  # noqa: SIM115
+        try:
+            self._lock(file)
+            file.write(json.dumps(header).encode() + b"\n")
+            file.seek(0)
+            move_to_new(part, path)
+        except BaseException:
+            file.close()
+            raise
+        finally:
+            with suppress(OSError):
+                part.unlink()
+        return file
+
+    def _lock(self, file: IO[bytes]) -> None:
+        is_ours = True
+        with suppress(OSError):  # file systems without locks
+            is_ours = try_lock(file)
+        if not is_ours:
+            file.close()
+            raise RuntimeError(
+                f"{str(self.path)!r} is in use by another run: wait for it to end, or use another "
+                "folder"
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the files that were ever written here and not removed since."""
+        return list(self._manifest.checksums)
+
+    def owns(self, name: str) -> bool:
+        """Whether there is a file of that name, and we wrote it as it is."""
+        known = self._manifest.checksums.get(name)
+        path = self.path / name
+        if known is None or not is_inside(self.path, name) or not is_regular(path):
+            return False
+        return None in known or checksum(path) in known
+
+    def taken(self, names: Iterable[str]) -> list[str]:
+        """Return those of the names at which there is something that is not ours."""
+        return [
+            name
+            for name in names
+            if not is_inside(self.path, name)
+            or (os.path.lexists(self.path / name) and not self.owns(name))
+        ]
+
+    def refuse_taken(self, names: Iterable[str]) -> None:
+        """Raise FileExistsError if something that is not ours is at one of the names."""
+        taken = self.taken(names)
+        if taken:
+            more = f" and {len(taken) - 3} more" if len(taken) > 3 else ""
+            listed = ", ".join(str(self.path / name) for name in taken[:3])
+            raise FileExistsError(
+                f"not written by comanifold, or changed since, and so not replaced: {listed}{more}."
+                " Move it away, or name another folder"
+            )
+
+    @contextmanager
+    def write(self, name: str, *, by_name: bool = False) -> Iterator[Path]:
+        """Yield a temporary path to write to; on success the file appears under its name.
+
+        With `by_name` the file is ours whatever is in it, for files that check themselves.
+        """
+        self.refuse_taken([name])
+        target = self.path / name
+        with explained(target):
+            part = self._temporary_folder().file(name)
+            try:
+                yield part
+                flush_to_disk(part)
+                self.refuse_taken([name])
+                self._append({"file": name, "sha256": None if by_name else checksum(part)})
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(part, target)
+            finally:
+                with suppress(OSError):
+                    part.unlink()
+
+    @contextmanager
+    def publish(self, *, last: str) -> Iterator[TemporaryFolder]:
+        """Yield a temporary folder; its files then take the place of all files of ours.
+
+        Parameters
+        ----------
+        last : str
+            The file that is removed first and moved last, so that whoever finds it finds the rest.
+        """
+        stage = TemporaryFolder(self.path)
+        done = False
+        try:
+            yield stage
+            done = True
+        finally:
+            if not done:
+                stage.remove()
+        names = sorted(stage_files(stage.path), key=lambda name: (name == last, name))
+        checksums = {}
+        for name in names:
+            flush_to_disk(stage.path / name)
+            checksums[name] = checksum(stage.path / name)
+        try:
+            self.refuse_taken(names)
+        except FileExistsError as error:
+            kept = self.path / f"comanifold-results-{stage.path.name[-8:]}"
+            stage.keep(kept)
+            error.add_note(f"The results are complete, in {kept}.")
+            raise
+        removed = [name for name in self.names if name == last or name not in checksums]
+        stage.mark_publishing()
+        record = {"publish": stage.path.name, "files": checksums, "remove": removed}
+        try:
+            self._append(record)
+            os.fsync(self._file.fileno())
+            self._move(record)
+        except OSError as error:
+            error.add_note(
+                f"The results are complete, in {stage.path}; the next command on this folder puts "
+                "them into place."
+            )
+            stage.close()
+            raise
+        stage.remove()
+
+    def _finish_publication(self) -> None:
+        """Do what a process that was killed has announced."""
+        if self._manifest.pending is not None:
+            self._move(self._manifest.pending)
+
+    def _move(self, record: dict[str, Any]) -> None:
+        stage = self.path / str(record["publish"])
+        waiting = [str(name) for name in record["files"]]
+        waiting = [name for name in waiting if is_inside(stage, name) and is_regular(stage / name)]
+        self.refuse_taken(waiting)
+        for name in record["remove"]:
+            # Not what has been moved here already.
+            if name in waiting or name not in record["files"]:
+                self._remove(str(name), forget=name not in record["files"])
+        for name in waiting:
+            target = self.path / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(stage / name, target)
+        self._append({"published": record["publish"]})
+
+    def remove(self, names: Sequence[str] | None = None) -> None:
+        """Delete files, of those that are ours; all of them, and the folder, by default."""
+        for name in self.names if names is None else names:
+            if self.owns(name):
+                self._remove(name, forget=True)
+        if names is None:
+            self._remove_manifest()
+
+    def _remove(self, name: str, *, forget: bool) -> None:
+        if self.owns(name):
+            remove_own(self.path, name)
+            parent = Path(name).parent
+            while parent != Path("."):
+                remove_own(self.path, f"{parent.as_posix()}/")
+                parent = parent.parent
+        if forget:
+            self._append({"removed": name})
+
+    def reserve(self, n_bytes: int) -> None:
+        """Raise the error of the system unless so many bytes can be written here now."""
+        check_space(self.path, n_bytes)
+
+    def close(self) -> None:
+        """Let other processes use the folder; one that was made for nothing is removed."""
+        if self._file.closed:
+            return
+        if self._temporary is not None:
+            with suppress(OSError):
+                self._temporary.remove()
+        if self.is_new and not self.names and os.listdir(self.path) == [MANIFEST]:
+            self._remove_manifest()
+        self._file.close()
+
+    def _remove_manifest(self) -> None:
+        path = self.path / MANIFEST
+        ours = is_regular(path) and is_file_at(self._file, path)
+        self._file.close()  # Windows deletes no open files
+        with suppress(OSError):
+            if ours:
+                path.unlink()
+        with suppress(OSError):
+            if self._manifest.created:
+                os.rmdir(self.path)
+
+    def _append(self, record: dict[str, Any]) -> None:
+        end = self._file.seek(0, os.SEEK_END)
+        line = json.dumps(record).encode() + b"\n"
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+        except OSError:
+            self._file.truncate(end)
+            raise
+        self._manifest.apply(record)
+
+    def _temporary_folder(self) -> TemporaryFolder:
+        if self._temporary is None:
+            self._temporary = TemporaryFolder(self.path)
+        return self._temporary
+
+    def __enter__(self) -> "OwnedFolder":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def stage_files(folder: Path) -> Iterator[str]:
+    """Yield the names of the files that were written to a temporary folder."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if is_regular(path) and name != LIST:
+            yield name
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def kind_of_folder(path: Path) -> str | None:
+    """Return the kind of a folder of ours; None if it has no manifest that can be read."""
+    manifest = path / MANIFEST
+    if not is_regular(manifest) or manifest.stat().st_size > _MOST_BYTES:
+        return None
+    try:
+        return _Manifest(manifest.read_bytes()).kind
+    except (OSError, ManifestError):
+        return None
+
+
+def check_folder(path: Path, *, kind: str, overwrite: bool) -> None:
+    """Raise FileExistsError unless results may be written to a folder. Nothing is changed.
+
+    It must not exist, be empty, hold only what an unfinished run of ours has left, or, with
+    `overwrite`, be one of ours.
+    """
+    if os.path.lexists(path) and not path.is_dir():
+        if path.is_symlink() and not path.exists():
+            raise FileExistsError(f"{path} is a link to a folder that is not there: make it first")
+        raise FileExistsError(f"{path} is a file: name a folder")
+    if not path.exists() or not any(path.iterdir()):
+        return
+    found = kind_of_folder(path)
+    if found is None:
+        raise FileExistsError(
+            f"{path} is not empty, and was not written by comanifold: name another folder"
+        )
+    if found != kind:
+        raise FileExistsError(
+            f"{path} holds a {found} of comanifold, not a {kind}: name another folder"
+        )
+    if not overwrite and _Manifest((path / MANIFEST).read_bytes()).checksums:
+        raise FileExistsError(f"{path} is not empty: name another folder, or overwrite it")
+
+
+def complete_publication(path: Path, kind: str) -> None:
+    """Finish what a process that was killed while it moved its results has left to do."""
+    if kind_of_folder(path) != kind:
+        return
+    if _Manifest((path / MANIFEST).read_bytes()).pending is not None:
+        OwnedFolder(path, kind).close()
