@@ -49,7 +49,9 @@ def plain_errors() -> Iterator[None]:
         ) from error
     except (OSError, RuntimeError, ValueError, ImportError) as error:
         notes = getattr(error, "__notes__", [])
-        raise click.ClickException("\n".join([str(error), *notes])) from error
+        # Without the number of the error, which says nothing to most.
+        own = error.strerror if isinstance(error, OSError) and not error.filename else None
+        raise click.ClickException("\n".join([own or str(error), *notes])) from error
 
 
 def say_kept(folder: Path) -> None:
