@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,6 +145,7 @@ def attack(template, folder, seed, n_calls):
         (folder / "filled.csv").write_text("mine")
     endings = []
     for _ in range(n_calls):
+        foreign += meddle(folder, outside, foreign, rng)
         arguments = rng.choice(COMMANDS)
         moment = rng.choice([None, rng.randrange(8), rng.randrange(60), rng.randrange(250)])
         before = fingerprint(foreign)
@@ -160,6 +162,21 @@ def attack(template, folder, seed, n_calls):
     return endings
 
 
+def meddle(folder, outside, foreign, rng):
+    """Put something into any folder, also one that a killed command left, or change a result."""
+    made = []
+    if rng.random() < 0.4:
+        here = [place for place, _, _ in os.walk(folder) if not place.startswith(str(outside))]
+        here.sort(key=lambda place: ".comanifold-" in place or "checkpoint-" in place)
+        made = scatter([Path(rng.choice(here[-5:]))], outside, rng, n_items=1)
+    if rng.random() < 0.2:
+        result = folder / "res" / rng.choice(["report.html", "clusters.csv", "overview.png"])
+        if result.is_file() and result not in foreign:
+            result.write_text("with remarks of mine")
+            made.append(result)
+    return made
+
+
 def finish(runner, folder, foreign, seed):
     """Undisturbed commands clear away what killed ones have left, and that alone."""
     before = fingerprint(foreign)
@@ -168,9 +185,12 @@ def finish(runner, folder, foreign, seed):
         OwnedFolder(folder / name, kind).close()
     assert runner(folder, ["impute", "t.csv", "-o", "last.csv", *QUIET]) == "done"
     assert fingerprint(foreign) == before, seed
-    foreign_names = {str(path) for path in foreign}
     for place in (folder, folder / "res", folder / "saved", folder / "ck"):
-        left = [path for path in place.glob(".comanifold-*") if str(path) not in foreign_names]
+        left = [
+            path
+            for path in place.glob(".comanifold-*")
+            if not any(str(mine).startswith(str(path)) for mine in foreign)
+        ]
         assert not left, (seed, left)
     assert len(CoManifold.load(folder / "saved").row_embedding_) == 12
 
