@@ -61,9 +61,16 @@ class TemporaryFolder:
             self._list = open(self.path / LIST, "xb", buffering=0)  # noqa: SIM115
         except FileNotFoundError:
             return False
+        except OSError:
+            os.rmdir(self.path)
+            raise
         with suppress(OSError):  # where files cannot be locked, leftovers of a kill stay
             try_lock(self._list)
-        self._write(f"{_FORMAT} {token}")
+        try:
+            self._write(f"{_FORMAT} {token}")
+        except OSError:
+            self.remove()
+            raise
         return is_file_at(self._list, self.path / LIST)
 
     def file(self, name: str) -> Path:

@@ -113,7 +113,13 @@ class OwnedFolder:
         if not self._created and not self.path.is_dir():
             raise FileExistsError(f"{path} is a file: name a folder")
         self.path.mkdir(parents=True, exist_ok=True)
-        self._file, self.is_new = self._open(kind, description or {})
+        try:
+            self._file, self.is_new = self._open(kind, description or {})
+        except OSError:
+            with suppress(OSError):
+                if self._created:
+                    os.rmdir(self.path)
+            raise
         try:
             content = self._file.read()
             manifest = _Manifest(content)
