@@ -7,8 +7,8 @@ lock on it, the next process knows what a killed one has left, and deletes that 
 """
 
 import errno
+import hashlib
 import os
-import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
@@ -34,6 +34,19 @@ _TRIAL_BYTES = 1 << 30
 _CHUNK = bytes(1 << 20)
 
 
+def new_token() -> str:
+    """Return a random token whose second half follows from the first: no other name has that."""
+    return _token(secrets.token_hex(8))
+
+
+def _token(half: str) -> str:
+    return half + hashlib.sha256(f"comanifold {half}".encode()).hexdigest()[:16]
+
+
+def _is_token(text: str) -> bool:
+    return text == _token(text[:16])
+
+
 class TemporaryFolder:
     """A new folder inside `parent`, locked while in use and removed afterwards.
 
@@ -54,7 +67,7 @@ class TemporaryFolder:
             pass
 
     def _create(self, parent: Path) -> bool:
-        token = secrets.token_hex(16)
+        token = new_token()
         self.path = parent / f"{_PREFIX}{token}"
         os.mkdir(self.path)
         try:
@@ -272,13 +285,13 @@ def _clear_new_file(path: Path) -> None:
     token = path.name.removeprefix(_PREFIX).removesuffix(".json")
     with open(path, "r+b") as file:
         is_dead = try_lock(file) and is_file_at(file, path)
-        is_ours = len(token) == 32 and f'"token": "{token}"'.encode() in file.read(_HEADER)
+        is_ours = _is_token(token) and f'"token": "{token}"'.encode() in file.read(_HEADER)
     if is_dead and is_ours:
         path.unlink()
 
 
 def _clear_folder(folder: Path, published: bool) -> None:
-    if not re.fullmatch("[0-9a-f]{32}", folder.name.removeprefix(_PREFIX)):
+    if not _is_token(folder.name.removeprefix(_PREFIX)):
         return
     path = folder / LIST
     if not is_regular(path):

@@ -14,7 +14,6 @@ one that opens the folder finishes the work.
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +31,7 @@ from ._files import (
     is_regular,
     move_to_new,
     new_file_path,
+    new_token,
     remove_own,
 )
 from ._locks import is_file_at, try_lock
@@ -159,7 +159,7 @@ class OwnedFolder:
 
     def _create(self, path: Path, kind: str, description: dict[str, Any]) -> IO[bytes]:
         """Write a manifest that is there with its first line or not at all, and lock it."""
-        token = secrets.token_hex(16)
+        token = new_token()
         header = {
             "format": _FORMAT,
             "kind": kind,
