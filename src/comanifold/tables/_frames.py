@@ -1,16 +1,12 @@
-"""Files that other libraries read: Parquet and H5AD."""
+"""Tables in Parquet files."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._validation import sparse_to_nan
 from ._columns import as_ranges, chosen_columns
-from ._market import meaning_of_absent
 from ._table import (
-    MOST_ENTRIES,
     Options,
     Table,
     TableError,
@@ -83,64 +79,3 @@ def _labels_of(frame: Any, asked: str | int | bool | None) -> tuple[Any, list[st
         return frame, None, ""
     labels = [str(name) for name in frame.iloc[:, place]]
     return frame.drop(columns=frame.columns[place]), labels, str(frame.columns[place])
-
-
-def read_h5ad(path: Path, options: Options) -> Table:
-    """The matrix of observations by variables in an H5AD file, or one of its layers."""
-    try:
-        import anndata
-        import h5py
-    except ImportError as error:
-        raise ImportError(
-            f"H5AD files need {error.name}: pip install 'comanifold[anndata]'"
-        ) from error
-    try:
-        with h5py.File(path) as file:
-            _check_parts(file)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            data = anndata.read_h5ad(path)
-    except TableError:
-        raise
-    except Exception as error:  # whatever its readers stumble over
-        raise TableError(f"not an H5AD file that can be read: {error}") from error
-    if options.layer is not None and options.layer not in data.layers:
-        raise TableError(
-            f"there is no layer {options.layer!r}; there are {listed(list(data.layers)) or 'none'}"
-        )
-    matrix = data.X if options.layer is None else data.layers[options.layer]
-    if matrix is None:
-        raise TableError(f"X is empty; choose a layer (--layer): {listed(list(data.layers))}")
-    check_size(*matrix.shape)
-    note = f"{'X' if options.layer is None else f'The layer {options.layer!r}'} of the file."
-    if hasattr(matrix, "toarray"):
-        n_absent = matrix.shape[0] * matrix.shape[1] - matrix.nnz
-        absent = meaning_of_absent(options.absent, n_absent)
-        matrix = sparse_to_nan(matrix, absent)
-        note += f" Entries that are not stored are {absent}."
-    return Table(
-        np.array(matrix, dtype=float, order="C"),
-        [str(name) for name in data.obs_names],
-        [str(name) for name in data.var_names],
-        [note],
-    )
-
-
-def _check_parts(group: Any) -> None:
-    """Refuse what is declared larger than can be read, and what lies in another file."""
-    import h5py
-
-    for name in group:
-        if isinstance(group.get(name, getlink=True), h5py.ExternalLink):
-            raise TableError(f"{shortened(name)} lies in another file, which is not opened")
-        part = group.get(name)
-        if isinstance(part, h5py.Dataset):
-            if part.external:
-                raise TableError(f"{shortened(name)} lies in another file, which is not opened")
-            if (part.size or 0) > MOST_ENTRIES:
-                raise TableError(
-                    f"{shortened(name)} holds {part.size:,} entries, and at most "
-                    f"{MOST_ENTRIES:,} can be read"
-                )
-        elif isinstance(part, h5py.Group):
-            _check_parts(part)

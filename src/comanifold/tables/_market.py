@@ -14,6 +14,7 @@ from scipy import sparse
 from .._validation import sparse_to_nan
 from ._beside import with_names_beside
 from ._lines import open_lines
+from ._stored_entries import meaning_of_absent
 from ._table import Array, Options, Table, TableError, check_size, numbered, shortened
 
 _BANNER = "%%matrixmarket"
@@ -41,16 +42,6 @@ def read_market(path: Path, options: Options) -> Table:
             values = _dense(lines, n_rows, n_columns, _SIGNS[symmetry])
     table = Table(values, numbered("row", n_rows), numbered("column", n_columns), notes)
     return with_names_beside(table, path, options)
-
-
-def meaning_of_absent(absent: str | None, n_absent: int) -> str:
-    """What absent entries of a sparse matrix are; it has to be told where there are any."""
-    if absent is None and n_absent > 0:
-        raise TableError(
-            f"{n_absent:,} entries are not stored, and may mean missing or zero: say which with "
-            "absent (--absent missing or --absent zero)"
-        )
-    return absent or "missing"
 
 
 def _banner(line: str) -> tuple[str, str, str]:
