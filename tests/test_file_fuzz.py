@@ -154,7 +154,7 @@ def test_labels_longer_than_any_take_no_memory(folder):
         info = zipfile.ZipInfo("row_names.npy")
         file.writestr(info, labels)
         info.file_size += 12 * size  # as the directory of the archive then says
-    with little_memory(), pytest.raises(TableError, match="row_names takes 1,610,612,736 bytes"):
+    with little_memory(), pytest.raises(TableError, match="'row_names' takes 1,610,612,736 bytes"):
         read_table(folder / "t.npz")
 
 

@@ -21,7 +21,7 @@ def check_bytes(name: str, n_bytes: int, bound: int) -> None:
     if n_bytes > bound:
         raise TableError(
             f"{shortened(name)} takes {n_bytes:,} bytes, and at most {bound:,} are read for a "
-            "matrix of this size: shorten it, or leave it out of the file"
+            "matrix of this size: shorten it, or leave it out"
         )
 
 

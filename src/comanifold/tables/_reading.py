@@ -9,10 +9,10 @@ import numpy as np
 
 from ._binary import read_npy, read_npz
 from ._columns import chosen_columns
-from ._frames import read_parquet
 from ._h5ad import read_h5ad
 from ._market import read_market
 from ._missing import Missing
+from ._parquet import read_parquet
 from ._table import Options, Table, TableError, shortened
 from ._text import read_text
 
