@@ -99,7 +99,10 @@ def run_fit(
     table: "Table", name: str, annotations: "Annotations", given: dict[str, Any], talk: Talk
 ) -> None:
     """Fit a table and leave all results in a folder."""
+    from dataclasses import replace
+
     from .._files import whole_directory
+    from ._findings import all_warnings
     from ._fitting import Fitter, expected_seconds
     from ._results import MARKER
 
@@ -127,6 +130,7 @@ def run_fit(
         if kept:
             say_kept(kept)
         raise
+    fitted = replace(fitted, warnings=all_warnings(fitted.warnings, table, held_out, given))
     with whole_directory(out, marker=MARKER, overwrite=given["force"]) as folder:
         outcome = _write_all(
             folder, fitted, table, held_out, preparation, annotations, given["title"] or name

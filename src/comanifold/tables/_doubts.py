@@ -28,8 +28,9 @@ _CODES = {77, 88, 97, 98, 777, 888, 997, 998, 32767, 32768, 65535, 2147483647, 2
 _LEAST_POWER = 5
 _LARGEST_FLOATS = (9.969209968386869e36, 3.4028234663852886e38, 1.7976931348623157e308)
 
-# How many times as large the spread of a column may be as that of another.
-_MOST_SPREAD_RATIO = 100.0
+# How many times as large the spread of a column may be as that of another, and, of many columns,
+# as that of a quarter of them.
+_MOST_SPREAD_RATIO, _MOST_USUAL_RATIO, _MANY_COLUMNS = 100.0, 30.0, 20
 
 # A cell that is far off: in robust deviations of its column, on the scale of the data and of
 # their logarithms; of the typical column; and how many times as far as all but a few others.
@@ -116,7 +117,10 @@ def _find_codes(table: Table, statistics: ColumnStatistics) -> list[_Code]:
                 and n_times >= _OTHER_COUNT
                 and split.n_distinct >= _OTHER_DISTINCT
             )
-            if not (is_rare_number or _is_code(value, split.is_whole)):
+            is_digit_code = split.is_whole or (
+                split.gap >= split.range and split.n_distinct >= _OTHER_DISTINCT
+            )
+            if not (is_rare_number or _is_code(value, is_digit_code)):
                 continue
             code = codes.setdefault(value, _Code(value))
             code.columns.append(table.column_names[split.column])
@@ -139,11 +143,11 @@ def _find_codes(table: Table, statistics: ColumnStatistics) -> list[_Code]:
     ]
 
 
-def _is_code(value: float, is_whole: bool) -> bool:
-    """Whether a number is one that people write where there is none."""
+def _is_code(value: float, is_digit_code: bool) -> bool:
+    """Whether a number is one that people write where there is none; a single digit if told."""
     size = abs(value)
     if size in (7, 8, 9):
-        return is_whole or value == -9
+        return is_digit_code or value == -9
     digits = f"{size:.12g}".replace(".", "")
     if size > 9 and set(digits) == {"9"}:
         return True
@@ -178,7 +182,10 @@ def _spreads(
     largest = min(places, key=lambda place: (-spreads[place], names[place]))
     smallest = min(places, key=lambda place: (spreads[place], names[place]))
     ratio = spreads[largest] / spreads[smallest]
-    if not ratio > _MOST_SPREAD_RATIO:
+    ordered = np.sort(spreads[places])
+    # Of many columns in one unit, some hardly vary: that a few do is no reason to rescale all.
+    usual = ordered[places.size // 4] if places.size >= _MANY_COLUMNS else ordered[0]
+    if not (ratio > _MOST_SPREAD_RATIO and ordered[-1] / usual > _MOST_USUAL_RATIO):
         return []
     return [
         f"Columns differ in spread by up to {ratio:,.0f} times ({shortened(names[largest])} "
