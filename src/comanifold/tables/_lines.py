@@ -82,6 +82,8 @@ def _count_cells(line: str) -> int:
     """About how many cells a line has: none if it is blank or a comment."""
     if not line.strip() or line.startswith(("%", "#")):
         return 0
+    if len(line) <= _CHARACTERS_PER_CELL:
+        return 1
     # A run of spaces separates once; of very long lines, only single spaces are counted.
     runs = line.count("  ")
     if runs and len(line) < _LONG_LINE:

@@ -109,7 +109,7 @@ def _numbers(lines: Iterator[str], n_lines: int, n_columns: int) -> Iterator[Arr
 def _entry_lines(lines: Iterator[str]) -> Iterator[str]:
     """Lines that are neither empty nor comments."""
     for line in lines:
-        entry = line.partition("%")[0].strip()
+        entry = line.partition("%")[0].strip() if "%" in line else line.strip()
         if len(entry) > _LONGEST_ENTRY:
             raise TableError(f"among the entries: {shortened(entry)} is no entry of a matrix")
         if entry:
