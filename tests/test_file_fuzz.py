@@ -155,7 +155,7 @@ def test_labels_longer_than_any_take_no_memory(folder):
         info = zipfile.ZipInfo("row_names.npy")
         file.writestr(info, labels)
         info.file_size += 12 * size  # as the directory of the archive then says
-    with little_memory(), pytest.raises(TableError, match="row_names takes 1,610,612,736 bytes"):
+    with little_memory(), pytest.raises(TableError, match="'row_names' takes 1,610,612,736 bytes"):
         read_table(folder / "t.npz")
 
 
@@ -182,14 +182,14 @@ def test_annotated_data_that_lie_elsewhere_or_nowhere(folder):
     write_table(path, TABLE)
     with h5py.File(path, "a") as file:
         file["layers"].create_dataset("large", (10**6, 10**6), chunks=(10, 10), dtype=float)
-    with pytest.raises(TableError, match="'large' holds 1,000,000,000,000 entries"):
-        read_table(path)
+    with pytest.raises(TableError, match="1000000 x 1000000 entries"):
+        read_table(path, layer="large")
     write_table(path, TABLE)
     with h5py.File(path, "a") as file:
         outside = [(str(folder / "secret"), 0, 72)]
         file["layers"].create_dataset("outside", (3, 3), dtype=float, external=outside)
-    with pytest.raises(TableError, match="'outside' lies in another file"):
-        read_table(path)
+    with pytest.raises(TableError, match="'layers/outside' lies in another file"):
+        read_table(path, layer="outside")
 
 
 class TestModels:

@@ -53,6 +53,9 @@ class Archive:
     def shape_and_type(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """What the header of an array declares, if as much follows."""
         member = self._members[name]
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            # Nothing writes arrays so; what comes out of others can be of any size.
+            raise ValueError("it is damaged, or compressed in another way than with deflate")
         with self._file.open(member) as content:
             shape, dtype = read_header(content)
             check_length(shape, dtype, member.file_size - content.tell())

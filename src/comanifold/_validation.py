@@ -75,6 +75,8 @@ def missing_to_nan(X: Any, absent: str | None) -> Any:
 
 def _na_to_nan(X: Any) -> Any:
     """None and pandas' NA, in a DataFrame or an array of objects, as NaN; else X itself."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        return _frame_to_nan(X)
     if hasattr(X, "notna"):
         return X if X.notna().all(axis=None) else X.astype(object).where(X.notna(), np.nan)
     if isinstance(X, np.ndarray) and X.dtype.kind == "O":
@@ -82,6 +84,35 @@ def _na_to_nan(X: Any) -> Any:
         X = X.copy()
         X[np.reshape(missing, X.shape)] = np.nan
     return X
+
+
+def _frame_to_nan(frame: Any) -> Any:
+    """A DataFrame of floats with NaN for what is missing; as it is if it holds anything else.
+
+    Columns are converted one at a time: only those of Python objects are ever objects.
+    """
+    if all(isinstance(kind, np.dtype) and kind.kind == "f" for kind in frame.dtypes):
+        return frame
+    values = np.empty(frame.shape)
+    for place, kind in enumerate(frame.dtypes):
+        column = frame.iloc[:, place]
+        if getattr(kind, "kind", "O") in "biuf":
+            values[:, place] = column.to_numpy(dtype=float, na_value=np.nan)
+            continue
+        floats = _objects_to_floats(column) if kind == np.dtype(object) else None
+        if floats is None:  # text, dates, complex numbers: refused later, by what they are
+            known = frame.notna()
+            return frame if known.all(axis=None) else frame.astype(object).where(known, np.nan)
+        values[:, place] = floats
+    return type(frame)(values, index=frame.index, columns=frame.columns, copy=False)
+
+
+def _objects_to_floats(column: Any) -> NDArray[np.float64] | None:
+    """A column of objects as floats; None if some are no numbers."""
+    try:
+        return column.to_numpy(dtype=object, na_value=np.nan).astype(float)
+    except (TypeError, ValueError):
+        return None
 
 
 def row_names(X: Any) -> NDArray[Any] | None:

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comanifold import CoManifold
-from comanifold.cli._findings import find_clusters, hide_some, score_hidden
+from comanifold.cli._findings import (
+    HeldOut,
+    find_clusters,
+    hide_some,
+    score_hidden,
+    unreliable_estimates,
+)
 from comanifold.cli._preparation import Preparation
 from comanifold.datasets import make_curve, remove_entries
 
@@ -75,6 +81,17 @@ def test_errors_are_what_they_say():
     assert score.row_means == pytest.approx(error)
     assert score.n_hidden == places.sum()
     assert hide_some(X[:4, :4]) is None
+
+
+def test_filled_in_values_no_better_than_means_are_told():
+    assert unreliable_estimates(None) == []
+    assert unreliable_estimates(HeldOut(50, 0.7, 1.0, 0.9)) == []
+    (told,) = unreliable_estimates(HeldOut(50, 1.02, 1.3, 0.99))
+    assert told == (
+        "the filled-in values are no better than column means (error 1.02 against 0.99): do not "
+        "rely on them"
+    )
+    assert "row means" in unreliable_estimates(HeldOut(50, 0.9, 0.9, 1.2))[0]
 
 
 @given(

@@ -9,7 +9,7 @@ import pytest
 
 from comanifold import CoManifold
 from comanifold.cli import _results
-from comanifold.tables import read_cells, read_table
+from comanifold.tables import Table, read_cells, read_table, write_table
 
 MANIFEST = ".comanifold.json"
 RESULTS = {
@@ -68,6 +68,32 @@ def test_json_is_all_that_machines_are_told(comanifold, file):
     assert found["warnings"] == []
     for name in found["files"]:
         assert (file.parent / "out" / name).exists()
+
+
+def test_doubts_about_the_data_are_warnings(comanifold, tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30, 12))
+    values[:4, 3] = -999
+    names = [f"r{i}" for i in range(30)], [f"c{j}" for j in range(12)]
+    write_table(tmp_path / "t.csv", Table(values, *names))
+    found = comanifold("fit", "t.csv", "--out", "out", "--json").json
+    assert any("--missing -999" in warning for warning in found["warnings"])
+    told = comanifold("fit", "t.csv", "--out", "again", "--no-check").told
+    assert "-999 stands 4 times in column 'c3'" in told
+    assert "-999 stands 4 times" in (tmp_path / "out" / "run.json").read_text()
+    found = comanifold("fit", "t.csv", "--out", "third", "--missing=-999", "--json").json
+    assert not any("--missing" in warning for warning in found["warnings"])
+
+
+def test_noise_is_not_filled_in_better_than_by_means(comanifold, tmp_path):
+    values = np.random.default_rng(0).normal(size=(40, 30))
+    names = [f"r{i}" for i in range(40)], [f"c{j}" for j in range(30)]
+    write_table(tmp_path / "t.csv", Table(values, *names))
+    found = comanifold("fit", "t.csv", "--out", "out", "--json").json
+    held_out = found["held_out"]
+    best = min(held_out["row_means"], held_out["column_means"])
+    is_told = any("do not rely on them" in warning for warning in found["warnings"])
+    assert is_told == (held_out["comanifold"] >= best)
 
 
 def test_quiet(comanifold, file):

@@ -172,7 +172,9 @@ BEGIN = "%%MatrixMarket matrix coordinate real general\n"
         (BEGIN, "ends before the sizes"),
         (BEGIN + "2 two 1\n", "should be 3 sizes"),
         (BEGIN + "2 2 1\n", "ends before the first"),
-        (BEGIN + "2 2 900000\n1 1 5\n", "has 900,000 lines of 3 numbers, and has 1 of 3"),
+        (BEGIN + "900 1000 900000\n1 1 5\n", "has 900,000 lines of 3 numbers, and has 1 of 3"),
+        (BEGIN + "2 2 900000\n1 1 5\n", "stores 900,000 entries, and a matrix of 2 x 2 has 4"),
+        (BEGIN + "2 2 1\n" + "1 " * 2000, "is no entry of a matrix"),
         (BEGIN + "900000 900000 1\n1 1 5\n", "at most"),
         (BEGIN + "2 2 1\n1 1 5\n2 2 5\n", "and has more"),
         (BEGIN + "2 2 1\n9 1 5\n", "entry 1 is at"),
@@ -194,9 +196,10 @@ def test_parquet_labels_and_text(tmp_path):
     path = tmp_path / "t.parquet"
     frame = pd.DataFrame({"gene": ["x", "y"], "kind": ["p", "q"], "a": [1, 2], "b": [None, 1.5]})
     frame.to_parquet(path)
-    with pytest.raises(TableError, match=r"'kind'.*columns 2-3 \(--columns\)"):
-        read_table(path)
+    assert read_table(path).annotations == {"rows": {"kind": ["p", "q"]}}
+    assert "annotations of the rows, not data: 'kind'" in read_table(path).notes[1]
     table = read_table(path, exclude="kind")
+    assert table.annotations == {}
     assert (table.row_names, table.corner) == (["x", "y"], "gene")
     np.testing.assert_array_equal(table.values, [[1, np.nan], [2, 1.5]])
     assert read_table(path, labels="kind", exclude="gene").row_names == ["p", "q"]

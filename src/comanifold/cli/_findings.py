@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .. import CoManifold
+    from ..tables import Table
 
 # Clusters that stay as they are while the cost grows so many times over stand out.
 _CLEAR = 2
@@ -138,6 +139,30 @@ def score_hidden(values: Any, rest: Any, hidden: Any, filled: Any) -> HeldOut | 
         return float(np.sqrt(np.mean((guess - truth) ** 2)) / scale)
 
     return HeldOut(int(hidden.sum()), error(predicted), error(row_means), error(column_means))
+
+
+def unreliable_estimates(held_out: HeldOut | None) -> list[str]:
+    """A warning where the filled-in values are no better than means, or nothing."""
+    if held_out is None:
+        return []
+    means = {"column": held_out.column_means, "row": held_out.row_means}
+    mode = min(means, key=means.__getitem__)
+    if held_out.comanifold < means[mode]:
+        return []
+    return [
+        f"the filled-in values are no better than {mode} means (error {held_out.comanifold:.2f} "
+        f"against {means[mode]:.2f}): do not rely on them"
+    ]
+
+
+def all_warnings(
+    warnings: list[str], table: "Table", held_out: HeldOut | None, given: dict[str, Any]
+) -> list[str]:
+    """Warnings of a fit, of its error on hidden entries, and doubts about the data."""
+    from ..tables import find_doubts
+
+    doubts = find_doubts(table, standardize=given["standardize"], log1p=given["log1p"])
+    return [*warnings, *unreliable_estimates(held_out), *table.doubts, *doubts]
 
 
 def _means(values: Any, axis: int) -> Any:

@@ -107,8 +107,11 @@ def run_fit(
     table: "Table", name: str, annotations: "Annotations", given: dict[str, Any], talk: Talk
 ) -> None:
     """Fit a table and leave all results in a folder."""
+    from dataclasses import replace
+
     from .._io import OwnedFolder
     from .._settings import choose_candidates
+    from ._findings import all_warnings
     from ._fitting import Fitter, expected_seconds
     from ._results import FILES, KIND, MARKER, expected_bytes
 
@@ -139,6 +142,7 @@ def run_fit(
             if kept:
                 say_kept(given["checkpoint"] or out)
             raise
+        fitted = replace(fitted, warnings=all_warnings(fitted.warnings, table, held_out, given))
         with folder.publish(last=MARKER) as temporary:
             outcome = _write_all(
                 temporary.file,

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from ._lines import open_lines
+from ._memory import TextBudget, memory_bound
 from ._table import Options, Table, TableError
 
 _MATRIX = "matrix.mtx"
@@ -22,22 +23,26 @@ def with_names_beside(table: Table, path: Path, options: Options) -> Table:
         return table
     # Many samples in one folder: patient1_matrix.mtx, patient1_features.tsv and so on.
     start = matrix.removesuffix(_MATRIX)
+    budget = TextBudget(memory_bound(*table.values.shape))
     for mode, size in zip(_FILES, table.values.shape, strict=True):
         names = [f"{start}{name}{end}" for name in _FILES[mode] for end in ("", ".gz")]
         there = [path.with_name(name) for name in names if path.with_name(name).is_file()]
         if there:
-            labels = _labels(there[0], f"{mode}s", size, options.encoding)
+            labels = _labels(there[0], f"{mode}s", size, options.encoding, budget)
             note = f"Labels of {mode}s: {there[0].name}."
             table = replace(table, **{f"{mode}_names": labels}, notes=[*table.notes, note])
     return table
 
 
-def _labels(file: Path, noun: str, size: int, encoding: str) -> list[str]:
+def _labels(file: Path, noun: str, size: int, encoding: str, budget: TextBudget) -> list[str]:
     """A label for each row or column, from as many lines."""
     try:
         with open_lines(file, encoding) as lines:
             filled = (line.rstrip("\r\n") for line in lines if line.strip())
-            records = [line.split("\t") for line in islice(filled, size + 1)]
+            records = []
+            for line in islice(filled, size + 1):
+                budget.take_texts(file.name, [line])
+                records.append(line.split("\t")[:2])
     except (TableError, UnicodeError) as error:
         raise TableError(f"{file.name} beside it: {error}") from error
     if len(records) != size:

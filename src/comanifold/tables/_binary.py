@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._arrays import Archive, check_length, open_archive, read_header
+from ._memory import check_bytes, memory_bound
 from ._table import Options, Table, TableError, check_size, listed, numbered, shortened
-
-# Compressed, labels can be a thousand times as long as the file.
-_MOST_BYTES_OF_LABELS = 1 << 30
 
 
 def read_npy(path: Path, _options: Options) -> Table:
@@ -35,8 +33,9 @@ def read_npz(path: Path, options: Options) -> Table:
         with open_archive(path) as archive:
             name = _matrix_of(archive, options.array)
             table = _without_names(archive.read(name))
+            bound = memory_bound(*table.values.shape)
             names = [
-                _names_in(archive, f"{mode}_names", size) or ours
+                _names_in(archive, f"{mode}_names", size, bound) or ours
                 for mode, size, ours in zip(
                     ("row", "column"),
                     table.values.shape,
@@ -71,14 +70,14 @@ def _matrix_of(archive: Archive, asked: str | None) -> str:
     raise TableError(f"it holds no matrix of numbers, only {listed(archive.names) or 'nothing'}")
 
 
-def _names_in(archive: Archive, name: str, size: int) -> list[str] | None:
+def _names_in(archive: Archive, name: str, size: int, bound: int) -> list[str] | None:
     if name not in archive.names:
         return None
     shape, dtype = archive.shape_and_type(name)
     if shape != (size,) or dtype.kind != "U":
         return None
-    if size * dtype.itemsize > _MOST_BYTES_OF_LABELS:
-        raise TableError(f"{name} takes {size * dtype.itemsize:,} bytes: shorten the labels")
+    # Compressed, labels can be a thousand times as long as the file.
+    check_bytes(name, size * dtype.itemsize, bound)
     return [str(label) for label in archive.read(name)]
 
 
@@ -94,7 +93,7 @@ def _check_matrix(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
 
 def _without_names(values: NDArray[Any]) -> Table:
     return Table(
-        np.array(values, dtype=float, order="C"),
+        np.ascontiguousarray(values, dtype=float),
         numbered("row", values.shape[0]),
         numbered("column", values.shape[1]),
     )

@@ -12,7 +12,14 @@ from typing import IO
 from ._table import TableError
 
 # Characters. A million columns of numbers take less.
-LONGEST_LINE = 1 << 26
+LONGEST_LINE = 1 << 25
+
+# A compressed file of a few kilobytes can hold gigabytes of nothing. Characters that any file may
+# have, and how many more for each cell; blank lines and comments have no cells.
+_LEAST_CHARACTERS = 1 << 26
+_CHARACTERS_PER_CELL = 64
+_LONG_LINE = 1 << 20
+_DELIMITERS = ",;\t|"
 
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -51,7 +58,8 @@ def open_lines(path: Path, encoding: str = "utf-8") -> Iterator[Iterator[str]]:
 
 
 def _bounded(text: IO[str]) -> Iterator[str]:
-    number = 0
+    number = n_characters = 0
+    n_allowed = _LEAST_CHARACTERS
     while line := text.readline(LONGEST_LINE + 1):
         number += 1
         if len(line) > LONGEST_LINE:
@@ -60,7 +68,29 @@ def _bounded(text: IO[str]) -> Iterator[str]:
                 "with a line for each row, or its line ends are lost"
             )
         _refuse_binary(line, number)
+        n_characters += len(line)
+        n_allowed += _CHARACTERS_PER_CELL * _count_cells(line)
+        if n_characters > n_allowed:
+            raise TableError(
+                f"up to line {number} it is nearly all blanks, comments or long text, "
+                f"{n_characters:,} characters: this is no table of numbers"
+            )
         yield line
+
+
+def _count_cells(line: str) -> int:
+    """About how many cells a line has: none if it is blank or a comment."""
+    if not line.strip() or line.startswith(("%", "#")):
+        return 0
+    if len(line) <= _CHARACTERS_PER_CELL:
+        return 1
+    # A run of spaces separates once; of very long lines, only single spaces are counted.
+    runs = line.count("  ")
+    if runs and len(line) < _LONG_LINE:
+        spaces = len(line.split()) - 1
+    else:
+        spaces = line.count(" ") - 2 * runs
+    return 1 + spaces + sum(line.count(delimiter) for delimiter in _DELIMITERS)
 
 
 def _refuse_binary(line: str, number: int) -> None:

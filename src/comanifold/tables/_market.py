@@ -8,16 +8,22 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from .._validation import sparse_to_nan
 from ._beside import with_names_beside
 from ._lines import open_lines
+from ._stored_entries import (
+    BLOCK,
+    add_entries,
+    check_stored,
+    empty_matrix,
+    meaning_of_absent,
+)
 from ._table import Array, Options, Table, TableError, check_size, numbered, shortened
 
 _BANNER = "%%matrixmarket"
 _MOST_DIGITS = 18
+# Characters of a line with an entry.
+_LONGEST_ENTRY = 1000
 _SIGNS = {"general": None, "symmetric": 1.0, "skew-symmetric": -1.0}
 
 
@@ -33,24 +39,15 @@ def read_market(path: Path, options: Options) -> Table:
         notes = []
         if layout == "coordinate":
             n_stored = sizes[2]
+            check_stored(n_stored, n_rows, n_columns)
             absent = meaning_of_absent(options.absent, n_rows * n_columns - n_stored)
-            entries = _entries(lines, sizes, field == "pattern", _SIGNS[symmetry])
-            values = sparse_to_nan(entries, absent)
+            values = empty_matrix(n_rows, n_columns, absent)
+            _add_stored(values, lines, n_stored, field == "pattern", _SIGNS[symmetry])
             notes = [f"{n_stored:,} entries are stored; those that are not are {absent}."]
         else:
             values = _dense(lines, n_rows, n_columns, _SIGNS[symmetry])
     table = Table(values, numbered("row", n_rows), numbered("column", n_columns), notes)
     return with_names_beside(table, path, options)
-
-
-def meaning_of_absent(absent: str | None, n_absent: int) -> str:
-    """What absent entries of a sparse matrix are; it has to be told where there are any."""
-    if absent is None and n_absent > 0:
-        raise TableError(
-            f"{n_absent:,} entries are not stored, and may mean missing or zero: say which with "
-            "absent (--absent missing or --absent zero)"
-        )
-    return absent or "missing"
 
 
 def _banner(line: str) -> tuple[str, str, str]:
@@ -79,25 +76,44 @@ def _sizes(lines: Iterator[str], n_sizes: int) -> list[int]:
     raise TableError("it ends before the sizes of the matrix")
 
 
-def _numbers(lines: Iterator[str], n_lines: int, n_columns: int) -> Array:
-    """So many lines of numbers, and no more."""
-    filled = (line for line in lines if line.strip())
-    some = list(islice(filled, 1))
-    if n_lines and not some:
+def _numbers(lines: Iterator[str], n_lines: int, n_columns: int) -> Iterator[Array]:
+    """So many lines of numbers, and no more, in blocks."""
+    filled = _entry_lines(lines)
+    n_read = 0
+    while n_read < n_lines:
+        wanted = min(BLOCK, n_lines - n_read)
+        some = list(islice(filled, 1))
+        if not some:
+            break
+        try:
+            # No more than are declared are taken into memory, and no fewer pass.
+            numbers = np.loadtxt(_both(some, islice(filled, wanted - 1)), ndmin=2)
+        except ValueError as error:
+            raise TableError(f"among the entries: {error}") from error
+        if numbers.shape[1] != n_columns:
+            raise TableError(
+                f"it says that it has {n_lines:,} lines of {n_columns} numbers, and has "
+                f"{len(numbers):,} of {numbers.shape[1]}"
+            )
+        n_read += len(numbers)
+        yield numbers
+    if n_lines and not n_read:
         raise TableError(f"it ends before the first of {n_lines:,} entries")
-    if not some:
-        return np.empty((0, n_columns))
-    try:
-        # No more than are declared are taken into memory, and no fewer pass.
-        numbers = np.loadtxt(_both(some, islice(filled, n_lines)), comments="%", ndmin=2)
-    except ValueError as error:
-        raise TableError(f"among the entries: {error}") from error
-    if numbers.shape != (n_lines, n_columns):
+    if n_read < n_lines or next(filled, None) is not None:
         raise TableError(
             f"it says that it has {n_lines:,} lines of {n_columns} numbers, and has "
-            f"{'more' if len(numbers) > n_lines else f'{len(numbers):,} of {numbers.shape[1]}'}"
+            f"{'more' if n_read == n_lines else f'{n_read:,} of {n_columns}'}"
         )
-    return numbers
+
+
+def _entry_lines(lines: Iterator[str]) -> Iterator[str]:
+    """Lines that are neither empty nor comments."""
+    for line in lines:
+        entry = line.partition("%")[0].strip() if "%" in line else line.strip()
+        if len(entry) > _LONGEST_ENTRY:
+            raise TableError(f"among the entries: {shortened(entry)} is no entry of a matrix")
+        if entry:
+            yield entry
 
 
 def _both(first: list[str], others: Iterator[str]) -> Iterator[str]:
@@ -105,41 +121,42 @@ def _both(first: list[str], others: Iterator[str]) -> Iterator[str]:
     yield from others
 
 
-def _entries(
-    lines: Iterator[str], sizes: list[int], is_pattern: bool, sign: float | None
-) -> sparse.coo_array:
-    n_rows, n_columns, n_stored = sizes
-    numbers = _numbers(lines, n_stored, 2 if is_pattern else 3)
-    places = numbers[:, :2]
-    wrong = (places != np.floor(places)) | (places < 1) | (places > [n_rows, n_columns])
-    if wrong.any():
-        e = int(np.argmax(wrong.any(axis=1)))
-        raise TableError(f"entry {e + 1} is at {places[e].tolist()}, outside of the matrix")
-    rows, columns = (places - 1).astype(np.intp).T
-    values = np.ones(n_stored) if is_pattern else numbers[:, 2]
-    if sign is not None:
-        rows, columns, values = _mirrored(rows, columns, values, sign)
-    return sparse.coo_array((values, (rows, columns)), shape=(n_rows, n_columns))
+def _add_stored(
+    dense: Array, lines: Iterator[str], n_stored: int, is_pattern: bool, sign: float | None
+) -> None:
+    """Put the entries that the lines store into a matrix; `sign` is that of mirrored ones."""
+    n_before = 0
+    for numbers in _numbers(lines, n_stored, 2 if is_pattern else 3):
+        places = numbers[:, :2]
+        wrong = (places != np.floor(places)) | (places < 1) | (places > dense.shape)
+        if wrong.any():
+            e = int(np.argmax(wrong.any(axis=1)))
+            raise TableError(
+                f"entry {n_before + e + 1} is at {places[e].tolist()}, outside of the matrix"
+            )
+        rows, columns = (places - 1).astype(np.intp).T
+        values = np.ones(len(numbers)) if is_pattern else numbers[:, 2]
+        add_entries(dense, rows, columns, values)
+        if sign is not None:
+            off = rows != columns
+            add_entries(dense, columns[off], rows[off], sign * values[off])
+        n_before += len(numbers)
 
 
-def _mirrored(
-    rows: NDArray[np.intp], columns: NDArray[np.intp], values: Array, sign: float
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    off = rows != columns
-    return (
-        np.concatenate([rows, columns[off]]),
-        np.concatenate([columns, rows[off]]),
-        np.concatenate([values, sign * values[off]]),
-    )
+def _column(lines: Iterator[str], size: int) -> Array:
+    """So many numbers, one in each line."""
+    # Not into an array of the size that is declared: the lines may not be there.
+    blocks = [numbers[:, 0].copy() for numbers in _numbers(lines, size, 1)]
+    return np.concatenate([np.empty(0), *blocks])
 
 
 def _dense(lines: Iterator[str], n_rows: int, n_columns: int, sign: float | None) -> Array:
     if sign is None:
-        numbers = _numbers(lines, n_rows * n_columns, 1)
+        numbers = _column(lines, n_rows * n_columns)
         return np.ascontiguousarray(numbers.reshape(n_columns, n_rows).T)
     # One triangle, column by column.
     off = 0 if sign > 0 else 1
-    numbers = _numbers(lines, n_rows * (n_rows + 1 - 2 * off) // 2, 1)[:, 0]
+    numbers = _column(lines, n_rows * (n_rows + 1 - 2 * off) // 2)
     columns, rows = np.triu_indices(n_rows, off)
     values = np.zeros((n_rows, n_rows))
     values[columns, rows] = sign * numbers

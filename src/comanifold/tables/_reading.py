@@ -9,9 +9,10 @@ import numpy as np
 
 from ._binary import read_npy, read_npz
 from ._columns import chosen_columns
-from ._frames import read_h5ad, read_parquet
+from ._h5ad import read_h5ad
 from ._market import read_market
 from ._missing import Missing
+from ._parquet import read_parquet
 from ._table import Options, Table, TableError, shortened
 from ._text import read_text
 
@@ -155,7 +156,14 @@ def _with_columns(table: Table, options: Options) -> Table:
         return table
     places = chosen_columns(table.column_names, options.columns, options.exclude)
     names = [table.column_names[place] for place in places]
-    return replace(table, values=table.values[:, places], column_names=names)
+    known = {
+        name: [values[place] for place in places]
+        for name, values in table.annotations.get("columns", {}).items()
+    }
+    annotations = {**table.annotations, "columns": known} if known else table.annotations
+    return replace(
+        table, values=table.values[:, places], column_names=names, annotations=annotations
+    )
 
 
 def _refuse_duplicates(table: Table) -> None:
