@@ -1,6 +1,7 @@
 """Tables in files: what people have, read with its holes; and what we found, written."""
 
 from ._cells import number_or_none
+from ._doubts import find_doubts
 from ._missing import DEFAULT_MISSING
 from ._reading import READABLE, read_table
 from ._table import Table, TableError
@@ -14,6 +15,7 @@ __all__ = [
     "Table",
     "TableError",
     "check_writable",
+    "find_doubts",
     "number_or_none",
     "read_cells",
     "read_table",

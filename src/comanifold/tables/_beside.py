@@ -32,7 +32,7 @@ def with_names_beside(table: Table, path: Path, options: Options) -> Table:
     return table
 
 
-def _labels(file: Path, noun: str, size: int, encoding: str) -> list[str]:
+def _labels(file: Path, noun: str, size: int, encoding: str | None) -> list[str]:
     """A label for each row or column, from as many lines."""
     try:
         with open_lines(file, encoding) as lines:

@@ -24,10 +24,14 @@ DEFAULT_MISSING = (
     ".",
     "#DIV/0!",
     "#VALUE!",
+    "#REF!",
+    "#NAME?",
+    "#NUM!",
+    "#NULL!",
 )
 
 # What is missing whatever is asked for: it cannot be a number.
-_ALWAYS = ("", "nan")
+_ALWAYS = ("", "nan", "#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!")
 
 
 class Missing:
