@@ -163,7 +163,7 @@ class _Finder:
         is_title = n_filled == 1 and bool(record[0].strip()) and (n > 2 or len(record) == 1)
         if is_title or is_comment(record) or (len(record) == n - 1 and n_filled <= 2):
             after = [self._records[next_] for next_ in range(place + 1, len(self._records))]
-            while after and not any(cell.strip() for cell in after[0][1]):
+            while after and (is_comment(after[0][1]) or not any(after[0][1])):
                 after.pop(0)
             return (
                 len(after) > 1

@@ -35,6 +35,6 @@ def doubt_about_repeats(names: Sequence[str], distinct: Sequence[str], what: str
     repeated = list(dict.fromkeys(changed))
     renamed = next(new for name, new in zip(names, distinct, strict=True) if name != new)
     return (
-        f"{len(repeated):,} {what} {'occurs' if len(repeated) == 1 else 'occur'} more than once "
-        f"({listed(repeated)}); the repeats were numbered, as in {renamed!r}"
+        f"{what} that occur more than once: {listed(repeated)}; the repeats were numbered, as in "
+        f"{renamed!r}"
     )

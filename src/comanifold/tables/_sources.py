@@ -1,6 +1,7 @@
 """Where the records of a table come from: the lines of a text file, cut at its separator."""
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +26,7 @@ _CHARACTERS_OF_SAMPLE = 1 << 22
 # Cells of a sample that are looked at to choose a separator.
 _CELLS_OF_SAMPLE = 20_000
 
+_STRONG = re.compile(r"[;\t|]")
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 _TABS_FIRST = ("\t", ",", ";", "|", " ")
 _COMMAS_FIRST = (",", ";", "\t", "|", " ")
@@ -176,7 +178,10 @@ def _score(records: list[list[str]], missing: Missing) -> float:
         elif is_numeric(cell):
             n_numbers += 1
     # A file of nothing but text still has a delimiter.
-    return len(alike) / len(records) * (0.01 + (n_numbers + 0.9 * n_missing) / n_cells)
+    score = len(alike) / len(records) * (0.01 + (n_numbers + 0.9 * n_missing) / n_cells)
+    # Where cells still hold a separator, this one may be their decimal mark.
+    n_cut = sum(_STRONG.search("".join(record)) is not None for record in alike)
+    return score / 4 if n_cut * 5 > len(alike) * 4 else score
 
 
 def usual_length(records: Sequence[Sequence[Any]]) -> int:
