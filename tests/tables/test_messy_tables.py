@@ -121,6 +121,13 @@ READ = {
         annotations={"columns": {"unit": ["cm", "kg"]}},
         notes=["Units in line 2: 'cm', 'kg'"],
     ),
+    "few units below the header": Messy(
+        "id,a,b\n,,kg\nx,1,2\ny,3,4\n",
+        PLAIN,
+        XY,
+        AB,
+        annotations={"columns": {"unit": ["", "kg"]}},
+    ),
     "units above the header": Messy(
         ",(cm),mg/dl\nid,a,b\nx,1,2\ny,3,4\n",
         PLAIN,
@@ -260,6 +267,11 @@ READ = {
             "rows": {"sex": ["f", "m", ""], "visit": ["2020-01-01", "2020-02-01", ""]}
         },
         notes=["Annotations of rows, not part of the matrix: 'sex', 'visit'."],
+    ),
+    "sodium is not missing": Messy(
+        "id,ion,a\np1,Na,1\np2,K,2\np3,NA,3\n",
+        [[1], [2], [3]],
+        annotations={"rows": {"ion": ["Na", "K", ""]}},
     ),
     "groups before labels": Messy(
         "sex,name,a\nf,p1,1\nf,p2,2\nm,p3,3\nm,p4,4\n",

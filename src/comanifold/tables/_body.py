@@ -269,7 +269,7 @@ class Body:
     def _word(self, cell: Any, role: str) -> str:
         """A cell of an annotation or a key; equal ones are kept once."""
         text = as_text(cell).strip()
-        if role == "text" and self._missing.is_missing(text):
+        if role == "text" and self._missing.is_code(text):
             text = ""
         return self._words.setdefault(text, text)
 

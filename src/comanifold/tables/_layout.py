@@ -201,7 +201,8 @@ class _Finder:
             return above.count("text") > above.count("number")
         # A second line of names, or of units, has nothing but words, and a first row of data
         # with a stray word in it has not.
-        return above.count("text") * 2 > len(above) and not above.count("number")
+        n_needed = 1 if _has_units(row) else max(1, len(above) / 2)
+        return above.count("text") >= n_needed and not above.count("number")
 
     def _is_single_header(self, records: list[list[str]]) -> bool:
         first, body = records[0], records[1:]
@@ -250,7 +251,7 @@ class _Finder:
             reason = "numbers in order"
         told = f"{self._line} {self._first_line} holds {reason} ({listed(names, 3)})"
         if sure and reason == "years" and named and len(values) > 2:
-            self._notes.append(f"{told}, taken as names of columns.")
+            self._notes.append(f"{told.capitalize()}, taken as names of columns.")
         elif sure:
             self._doubts.append(f"{told} and was taken as a header; if it is data: --no-header")
         elif named or len(values) > 2:
