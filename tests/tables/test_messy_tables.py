@@ -142,6 +142,13 @@ READ = {
         ["before / q1", "before / q2", "after / q1", "after / q2"],
         notes=["2 lines"],
     ),
+    "two header rows with words": Messy(
+        "id,q1,q2\nwho,how often,how much\nx,1,2\ny,3,4\n",
+        PLAIN,
+        XY,
+        ["q1 / how often", "q2 / how much"],
+        doubts=["--header-rows 1"],
+    ),
     "header rows told": Messy(
         "g,2019,2020\nkind,1,2\nx,1,2\ny,3,4\n",
         PLAIN,
@@ -349,6 +356,12 @@ REFUSED = {
     "a stray word": Messy(
         "g,a\nx,NA\ny,2\nz,low\nw,3\n",
         notes=["line 4, column 2 ('a'): 'low'", '--missing "NA,low"'],
+    ),
+    "a stray word in the first row": Messy(
+        "g,a\nx,low\ny,2\nz,3\n", notes=["line 2, column 2 ('a'): 'low'"]
+    ),
+    "a stray word in the second row": Messy(
+        "g,a\nx,1\ny,low\nz,3\n", notes=["line 3, column 2 ('a'): 'low'"]
     ),
     "limits": Messy(
         "g,a\nx,<0.5\ny,3\nz,<0.5\n",

@@ -1,10 +1,12 @@
 """Spreadsheets in XLSX files."""
 
 import datetime
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,13 +26,43 @@ _MOST_ROWS = 1 << 20
 _MOST_COLUMNS = 1 << 14
 
 _ROWS_OF_SAMPLE = 200
+_BYTES_OF_CHUNK = 1 << 20
+_FORMULA = re.compile(rb"<f[\s>/]")
+_RESULT = re.compile(rb"<(?:v|t)[^>/]*>[^<]")
 
 
 def read_excel(path: Path, options: Options, missing: Missing) -> Table:
     """The table in a sheet of an XLSX file; a sheet is read like a file of text."""
     _check_archive(path)
     sheet = _chosen_sheet(path, options)
-    return read_records(_sheet_source(path, sheet, options), options, missing)
+    table = read_records(_sheet_source(path, sheet, options), options, missing)
+    n_formulas = _count_formulas_without_result(path)
+    if not n_formulas:
+        return table
+    doubt = (
+        f"{n_formulas:,} formulas in the file have no stored result and were read as missing: "
+        "open it in a spreadsheet program and save it again"
+    )
+    return replace(table, doubts=[*table.doubts, doubt])
+
+
+def _count_formulas_without_result(path: Path) -> int:
+    """The number of formulas that no program has computed, over all sheets."""
+    count = 0
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+                rest = b""
+                with archive.open(name) as part:
+                    while chunk := part.read(_BYTES_OF_CHUNK):
+                        *cells, rest = (rest + chunk).split(b"</c>")
+                        count += sum(map(_lacks_result, cells))
+                        rest = rest[-_BYTES_OF_CHUNK:]
+    return count
+
+
+def _lacks_result(cell: bytes) -> bool:
+    return _FORMULA.search(cell) is not None and _RESULT.search(cell) is None
 
 
 def _check_archive(path: Path) -> None:

@@ -184,7 +184,11 @@ class _Finder:
         records = [record for _, record in rows]
         for n_header in range(min(_MOST_HEADER_ROWS, len(records) - 1), 0, -1):
             last = records[n_header - 1]
-            if self._is_texty(last, records[n_header:], first=n_header == 1):
+            if not self._is_texty(last, records[n_header:], first=n_header == 1):
+                continue
+            # Numbers can stand above names, as years do, and not between them.
+            between = records[1 : n_header - 1]
+            if all(self._is_texty(row, records[n_header:], first=False) for row in between):
                 return n_header
         if self._options.header is True:
             return 1
@@ -201,7 +205,10 @@ class _Finder:
             return above.count("text") > above.count("number")
         # A second line of names, or of units, has nothing but words, and a first row of data
         # with a stray word in it has not.
-        n_needed = 1 if _has_units(row) else max(1, len(above) / 2)
+        if _has_units(row):
+            n_needed: float = 1
+        else:
+            n_needed = max(1 if not row[0].strip() else 2, len(above) / 2)
         return above.count("text") >= n_needed and not above.count("number")
 
     def _is_single_header(self, records: list[list[str]]) -> bool:
@@ -278,7 +285,14 @@ class _Finder:
             self._notes.append(f"Units in {self._line} {number}: {shown}.")
         if len(names) > 1:
             header = _merged(names)
-            self._notes.append(f"Names of columns from {len(names)} {self._line}s: {header[-1]!r}.")
+            self._notes.append(
+                f"Names of columns from {len(names)} {self._line}s, such as {shortened(header[-1])}."
+            )
+            if self._options.header_rows is None and names[0][0].strip():
+                self._doubts.append(
+                    f"{self._line}s {', '.join(str(number) for number, _ in rows)} were joined to "
+                    "names of columns; if only the first is a header: --header-rows 1"
+                )
         else:
             header = names[0]
         return header, units
