@@ -1,12 +1,13 @@
 """How a table is laid out: lines before it, header lines, units, and the column of labels."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from ._cells import as_text, is_numeric, is_unit
+from ._cells import COMMAS, POINTS, as_text, is_numeric, is_unit, number_in
 from ._missing import Missing
 from ._names import distinct_names
 from ._sources import Record, usual_length
@@ -245,7 +246,7 @@ class _Finder:
         steps = [b - a for a, b in pairwise(values)]
         if not (all(step > 0 for step in steps) or all(step < 0 for step in steps)):
             return False
-        rows = [_plain_values(record[begin:]) for record in body]
+        rows = [_values(record[begin:]) for record in body]
         rows = [row for row in rows if row]
         if not rows:
             return False
@@ -286,7 +287,7 @@ class _Finder:
         if len(names) > 1:
             header = _merged(names)
             self._notes.append(
-                f"Names of columns from {len(names)} {self._line}s, such as {shortened(header[-1])}."
+                f"Names of columns from {len(names)} {self._line}s, as {shortened(header[-1])}."
             )
             if self._options.header_rows is None and names[0][0].strip():
                 self._doubts.append(
@@ -407,8 +408,15 @@ def _is_plain(cell: str) -> bool:
     return re.fullmatch(r"\s*-?[0-9]+(?:\.[0-9]+)?\s*", cell) is not None
 
 
-def _plain_values(record: Sequence[str]) -> list[float]:
-    return [float(cell) for cell in record if _is_plain(cell)]
+def _values(record: Sequence[str]) -> list[float]:
+    """The numbers of a record in either number format; which one is not known yet."""
+    found = []
+    for cell in record:
+        numbers = (number_in(cell, style) for style in (POINTS, COMMAS))
+        number = next((n for n in numbers if n is not None and math.isfinite(n)), None)
+        if number is not None:
+            found.append(number)
+    return found
 
 
 def _is_year(value: float) -> bool:
