@@ -71,12 +71,13 @@ READ = {
         "id,01.02.2020,02.02.2020\nx,1,2\ny,3,4\n", PLAIN, XY, ["01.02.2020", "02.02.2020"]
     ),
     "numbers in order that may be data": Messy(
-        "x,1,4\ny,3,2\nz,5,1\n",
-        [[1, 4], [3, 2], [5, 1]],
+        "x,1,4,9\ny,3,2,5\nz,5,1,4\n",
+        [[1, 4, 9], [3, 2, 5], [5, 1, 4]],
         ["x", "y", "z"],
-        ["column 2", "column 3"],
+        ["column 2", "column 3", "column 4"],
         doubts=["--header"],
     ),
+    "two numbers in order": Messy("x,1,4\ny,3,2\n", [[1, 4], [3, 2]], XY),
     "empty corner": Messy(",a,b\nx,1,2\ny,3,4\n", PLAIN, XY, AB),
     "empty corner and duplicate labels": Messy(
         ",1,2\nABI1,1,2\nABI1,3,4\nABI1 (2),5,6\n",
@@ -279,6 +280,20 @@ READ = {
         "id,ion,a\np1,Na,1\np2,K,2\np3,NA,3\n",
         [[1], [2], [3]],
         annotations={"rows": {"ion": ["Na", "K", ""]}},
+    ),
+    "words among numbers": Messy(
+        "id,a,b\np,low,1\nq,low,2\nr,low,3\ns,7,4\n",
+        [[1], [2], [3], [4]],
+        columns=["b"],
+        doubts=['3 words and 1 numbers', '--missing "low"'],
+    ),
+    "a row called as footers are": Messy(
+        "g,a,b\nx,1,2\nTotal protein,,\ny,3,4\n",
+        [[1, 2], [N, N], [3, 4]],
+        ["x", "Total protein", "y"],
+    ),
+    "names with blanks around them": Messy(
+        "id,a ,b\nx,1,2\ny,3,4\n", [[1], [3]], XY, ["a "], options={"columns": "a"}
     ),
     "groups before labels": Messy(
         "sex,name,a\nf,p1,1\nf,p2,2\nm,p3,3\nm,p4,4\n",

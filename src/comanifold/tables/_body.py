@@ -90,7 +90,7 @@ class Body:
         self._numbers, self._truths = array("d"), array("d")
         self._spellings: dict[Any, str] = {"": "nan"}
         self._words: dict[str, str] = {}
-        self._n_pending_rows = 0
+        self._n_pending_rows = self._n_footer_rows = 0
 
     def read(self, records: Iterable[Record]) -> None:
         """Read all records of data."""
@@ -107,6 +107,7 @@ class Body:
                 continue
             if label is not None and self._is_footer_row(record, label):
                 self.footers.append((number, as_text(record[label])))
+                self._n_footer_rows += 1
                 continue
             if self.footers or self._n_pending_rows:
                 self._go_on_after_gap()
@@ -160,8 +161,12 @@ class Body:
         )
 
     def _go_on_after_gap(self) -> None:
-        """Data follow: remarks before were no footer, and rows without a cell are rows."""
-        if self.footers:
+        """Data follow: remarks before were no footer, and rows without a value are rows."""
+        if len(self.footers) == self._n_footer_rows:
+            self._n_pending_rows += self._n_footer_rows
+            self.row_names.extend(text for _, text in self.footers)
+            self.footers, self._n_footer_rows = [], 0
+        else:
             number, text = self.footers[0]
             raise TableError(
                 f"{self.plan.layout.line} {number} is not a row of the table: {shortened(text)}. "

@@ -38,7 +38,9 @@ def _places(names: Sequence[str], wanted: str | Sequence[str | int]) -> set[int]
     if isinstance(wanted, str):
         # Names that hold a comma may be quoted, as in the file.
         wanted = next(csv.reader([wanted], skipinitialspace=True), [])
-    by_name = {name: place for place, name in enumerate(names)}
+    # Names count as written, and without the blanks around them.
+    by_name = {name.strip(): place for place, name in reversed(list(enumerate(names)))}
+    by_name.update({name: place for place, name in enumerate(names)})
     places: set[int] = set()
     for item in wanted:
         if isinstance(item, str) and item in by_name:

@@ -3,7 +3,8 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -42,13 +43,13 @@ class Layout:
     doubts: list[str] = field(default_factory=list)
     line: str = "line"
 
-    @property
+    @cached_property
     def raw_names(self) -> list[str]:
         """Names of all columns as they are in the file; "column 3" for one without."""
         given = self.header or [""] * self.n_columns
         return [name or f"column {place}" for place, name in enumerate(given, start=1)]
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Names of all columns, all different."""
         return distinct_names(self.raw_names)
@@ -132,9 +133,7 @@ class _Finder:
             self._doubts,
             self._line,
         )
-        return Layout(
-            **{**layout.__dict__, "label_column": self._find_labels(layout, body)},
-        )
+        return replace(layout, label_column=self._find_labels(layout, body))
 
     # Lines before the table.
 
@@ -252,17 +251,19 @@ class _Finder:
             return False
         named = begin == 1 and under[0] == "text"
         if all(map(_is_year, values)):
-            sure = sum(all(map(_is_year, row)) for row in rows) * 2 < len(rows)
+            n_alike = sum(all(map(_is_year, row)) for row in rows)
+            sure = n_alike * 2 < len(rows)
             reason = "years"
         else:
-            sure = _is_scale(values, rows)
+            n_alike = sum(map(_is_monotone, rows))
+            sure = n_alike * 2 <= len(rows) and _is_scale(values, rows)
             reason = "numbers in order"
         told = f"{self._line} {self._first_line} holds {reason} ({listed(names, 3)})"
         if sure and reason == "years" and named and len(values) > 2:
             self._notes.append(f"{told.capitalize()}, taken as names of columns.")
         elif sure:
             self._doubts.append(f"{told} and was taken as a header; if it is data: --no-header")
-        elif named or len(values) > 2:
+        elif n_alike * 2 < len(rows) and (named or len(values) > 2):
             self._doubts.append(f"{told} and was taken as data; if it is a header: --header")
         return sure
 
@@ -425,8 +426,6 @@ def _is_year(value: float) -> bool:
 
 def _is_scale(values: Sequence[float], rows: Sequence[Sequence[float]]) -> bool:
     """Whether numbers in order are names, such as times and doses, above rows of data."""
-    if sum(map(_is_monotone, rows)) * 2 > len(rows):
-        return False
     steps = {round(b - a, 9) for a, b in pairwise(values)}
     cells = [value for row in rows for value in row]
     n_whole = sum(value.is_integer() for value in cells)

@@ -2,7 +2,7 @@
 
 import csv
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -44,28 +44,32 @@ def read_text(path: Path, options: Options, missing: Missing) -> Table:
 def read_cells(path: str | os.PathLike, encoding: str | None = None) -> list[list[str]]:
     """All cells of a table of text as they are, the header first, in records of one length."""
     path = Path(path)
-    missing, options = Missing(), Options(header=True, encoding=encoding)
     try:
         try:
-            source = text_source(path, options, missing)
+            return _all_cells(path, encoding)
         except NotUtf8Error:
             if encoding is not None or not may_be_legacy_text(path):
                 raise
-            source = text_source(path, replace(options, encoding=LEGACY), missing)
-        layout = find_layout(source.sample, replace(options, header_rows=1), missing)
-        # The header may lack a name for the labels.
-        records: list[list[str]] = [layout.header or []]
-        with _data(source, layout.n_before, 0) as body:
-            for _, record in body:
-                if len(record) != layout.n_columns:
-                    raise TableError(
-                        f"record {len(records) + 1} has {len(record)} cells, the first has "
-                        f"{layout.n_columns}"
-                    )
-                records.append(record)
-                check_size(len(records), layout.n_columns)
+            return _all_cells(path, LEGACY)
     except (TableError, UnicodeError, csv.Error) as error:
         raise TableError(f"{path}: {error}") from error
+
+
+def _all_cells(path: Path, encoding: str | None) -> list[list[str]]:
+    missing, options = Missing(), Options(header_rows=1, encoding=encoding)
+    source = text_source(path, options, missing)
+    layout = find_layout(source.sample, options, missing)
+    # The header may lack a name for the labels.
+    records: list[list[str]] = [layout.header or []]
+    with _data(source, layout.n_before, 0) as body:
+        for _, record in body:
+            if len(record) != layout.n_columns:
+                raise TableError(
+                    f"record {len(records) + 1} has {len(record)} cells, the first has "
+                    f"{layout.n_columns}"
+                )
+            records.append(record)
+            check_size(len(records), layout.n_columns)
     return records
 
 
@@ -318,7 +322,8 @@ class _Reading:
                 dropped.append(at)
         if len(dropped) == len(places):
             dropped = []
-        return [at for at in range(len(places)) if at not in set(dropped)], dropped
+        left_out = set(dropped)
+        return [at for at in range(len(places)) if at not in left_out], dropped
 
     def _about_values(
         self, body: Body, values: Any, places: Sequence[int]
@@ -341,12 +346,29 @@ class _Reading:
                         f"{there - count:,} plain numbers, which may be on another scale; to "
                         f"leave it out: --exclude {place + 1}"
                     )
+        doubts += self._about_texts(body)
         if body.n_limits:
             limited = [names[place] for place in sorted(body.n_limits)]
             what = "their limits" if self._options.censored == "limit" else "missing"
             total = sum(body.n_limits.values())
             notes.append(f"{total:,} censored values were taken as {what} in {listed(limited)}.")
         return notes, doubts
+
+    def _about_texts(self, body: Body) -> list[str]:
+        """Doubts about annotations that hold many numbers."""
+        doubts = []
+        for place in body.plan.places("text"):
+            counts = Counter(filter(None, body.texts[place]))
+            words = [word for word in counts if not is_numeric(word)]
+            n_words = sum(counts[word] for word in words)
+            n_numbers = sum(counts.values()) - n_words
+            if n_numbers * 5 > n_words:
+                doubts.append(
+                    f"column {place + 1} ({shortened(self._layout.names[place])}) holds "
+                    f"{n_words:,} words and {n_numbers:,} numbers and was taken as an annotation; "
+                    f'if a word means missing: --missing "{words[0][:20]}"'
+                )
+        return doubts
 
     def _doubt_about_triples(self, body: Body, n_numbers: int) -> list[str]:
         """A doubt if each row looks like one entry of a matrix."""
