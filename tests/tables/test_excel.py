@@ -5,6 +5,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.damage import damaged
 
 from comanifold.tables import TableError, read_table
 
@@ -117,3 +120,19 @@ def test_another_archive_is_refused(tmp_path):
     path.write_bytes((tmp_path / "t.npz").read_bytes())
     with pytest.raises(TableError, match="it has no workbook"):
         read_table(path)
+
+
+@given(data=st.data())
+def test_damaged_spreadsheets_are_read_or_refused(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("sheets") / "t.xlsx"
+    book = openpyxl.Workbook()
+    for row in TABLE:
+        book.active.append(row)
+    book.save(path)
+    path.write_bytes(data.draw(damaged(path.read_bytes())))
+    try:
+        table = read_table(path)
+    except (TableError, OSError) as error:
+        assert str(path) in str(error)  # noqa: PT017
+        return
+    assert table.values.shape == (len(table.row_names), len(table.column_names))

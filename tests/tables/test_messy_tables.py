@@ -77,6 +77,26 @@ READ = {
         ["column 2", "column 3", "column 4"],
         doubts=["--header"],
     ),
+    "numbers of samples as names": Messy(
+        "gene,101,57,203\nx,1,2,3\ny,3,1,2\n",
+        [[1, 2, 3], [3, 1, 2]],
+        XY,
+        ["101", "57", "203"],
+        doubts=["--no-header"],
+    ),
+    "numbers unlike those below": Messy(
+        "w,101,57,203\nx,1,2,3\ny,3,1,2\nz,2,3,1\n",
+        [[101, 57, 203], [1, 2, 3], [3, 1, 2], [2, 3, 1]],
+        ["w", "x", "y", "z"],
+        doubts=["--header"],
+    ),
+    "thousands cut at commas": Messy(
+        "name,price\nx,1,500\ny,2,300\n",
+        [[1, 500], [2, 300]],
+        XY,
+        ["name", "price"],
+        doubts=["quote such cells"],
+    ),
     "two numbers in order": Messy("x,1,4\ny,3,2\n", [[1, 4], [3, 2]], XY),
     "empty corner": Messy(",a,b\nx,1,2\ny,3,4\n", PLAIN, XY, AB),
     "empty corner and duplicate labels": Messy(

@@ -4,6 +4,7 @@ import datetime
 import re
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,7 +37,10 @@ def read_excel(path: Path, options: Options, missing: Missing) -> Table:
     _check_archive(path)
     sheet = _chosen_sheet(path, options)
     table = read_records(_sheet_source(path, sheet, options), options, missing)
-    n_formulas = _count_formulas_without_result(path)
+    try:
+        n_formulas = _count_formulas_without_result(path)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise TableError(f"not an XLSX file that can be read: {error}") from error
     if not n_formulas:
         return table
     doubt = (
@@ -98,7 +102,7 @@ def _open_workbook(path: Path) -> Iterator[Any]:
                 yield book
             finally:
                 book.close()
-    except (TableError, OSError):
+    except (TableError, OSError, MemoryError):
         raise
     except Exception as error:  # whatever its reader stumbles over
         raise TableError(f"not an XLSX file that can be read: {error}") from error

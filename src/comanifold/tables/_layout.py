@@ -16,6 +16,44 @@ from ._table import Options, TableError, listed, shortened
 
 # What columns of labels are called; an empty name is the most common of all.
 _NAMES_OF_LABELS = {"", "id", "ids", "name", "names", "label", "labels", "index", "rowname", "row"}
+
+# What people write in the corner, above the labels.
+_CORNERS = _NAMES_OF_LABELS | set(
+    [
+        "gene",
+        "genes",
+        "probe",
+        "protein",
+        "feature",
+        "sample",
+        "samples",
+        "subject",
+        "subjects",
+        "patient",
+        "patients",
+        "participant",
+        "person",
+        "user",
+        "item",
+        "country",
+        "region",
+        "city",
+        "state",
+        "species",
+        "variable",
+        "compound",
+        "cell",
+        "date",
+        "time",
+        "year",
+        "month",
+        "day",
+        "week",
+        "group",
+        "case",
+        "code",
+    ]
+)
 _COMMENTS = ("#", "%", "//")
 
 # More header lines than this have to be told.
@@ -242,21 +280,21 @@ class _Finder:
         if len(names) < 2 or len(first) != self._n_columns or not all(map(_is_plain, names)):
             return False
         values = [float(name) for name in names]
-        steps = [b - a for a, b in pairwise(values)]
-        if not (all(step > 0 for step in steps) or all(step < 0 for step in steps)):
-            return False
         rows = [_values(record[begin:]) for record in body]
         rows = [row for row in rows if row]
-        if not rows:
+        if not rows or len(set(values)) < len(values):
             return False
         named = begin == 1 and under[0] == "text"
+        if not _is_monotone(values):
+            return self._has_numbers_without_order(first, begin, values, rows)
         if all(map(_is_year, values)):
             n_alike = sum(all(map(_is_year, row)) for row in rows)
             sure = n_alike * 2 < len(rows)
             reason = "years"
         else:
             n_alike = sum(map(_is_monotone, rows))
-            sure = n_alike * 2 <= len(rows) and _is_scale(values, rows)
+            is_corner = named and first[0].strip().lower() in _CORNERS
+            sure = is_corner or (n_alike * 2 <= len(rows) and _is_scale(values, rows))
             reason = "numbers in order"
         told = f"{self._line} {self._first_line} holds {reason} ({listed(names, 3)})"
         if sure and reason == "years" and named and len(values) > 2:
@@ -266,6 +304,26 @@ class _Finder:
         elif n_alike * 2 < len(rows) and (named or len(values) > 2):
             self._doubts.append(f"{told} and was taken as data; if it is a header: --header")
         return sure
+
+    def _has_numbers_without_order(
+        self, first: list[str], begin: int, values: list[float], rows: list[list[float]]
+    ) -> bool:
+        """Whether a first row of numbers in no order names the columns, as numbers of samples."""
+        told = f"{self._line} {self._first_line} holds numbers ({listed(first[begin:], 3)})"
+        if begin == 1 and first[0].strip().lower() in _CORNERS:
+            self._doubts.append(
+                f"{told} after {shortened(first[0])} and was taken as a header; if it is data: "
+                "--no-header"
+            )
+            return True
+        full = [row for row in rows if len(row) == len(values)]
+        if len(values) > 2 and len(full) > 2:
+            columns = zip(values, zip(*full, strict=True), strict=True)
+            if all(value < min(column) or value > max(column) for value, column in columns):
+                self._doubts.append(
+                    f"{told} unlike those below and was taken as data; if it is a header: --header"
+                )
+        return False
 
     # Names, units and labels.
 
@@ -309,6 +367,13 @@ class _Finder:
                 self._n_columns = n - 1
                 self._notes.append("A separator at the end of each line is ignored.")
             else:
+                if header[0].strip().lower() in _CORNERS:
+                    self._doubts.append(
+                        f"the header has one name less than the rows have cells, and its first "
+                        f"name, {shortened(header[0])}, was taken as that of the second column; "
+                        "if a comma within numbers was taken as a separator: --delimiter, or "
+                        "quote such cells"
+                    )
                 header.insert(0, "")  # as R writes it: no name for the labels
         return header
 
