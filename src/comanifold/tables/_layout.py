@@ -1,59 +1,27 @@
 """How a table is laid out: lines before it, header lines, units, and the column of labels."""
 
-import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
-from ._cells import COMMAS, POINTS, as_text, is_numeric, is_unit, number_in
+from ._cells import as_text, is_numeric
+from ._header_names import (
+    CORNERS,
+    NAMES_OF_LABELS,
+    has_units,
+    is_monotone,
+    is_plain_number,
+    is_scale,
+    is_year,
+    merged_names,
+    values_in,
+)
 from ._missing import Missing
 from ._names import distinct_names
 from ._sources import Record, usual_length
 from ._table import Options, TableError, listed, shortened
 
-# What columns of labels are called; an empty name is the most common of all.
-_NAMES_OF_LABELS = {"", "id", "ids", "name", "names", "label", "labels", "index", "rowname", "row"}
-
-# What people write in the corner, above the labels.
-_CORNERS = _NAMES_OF_LABELS | set(
-    [
-        "gene",
-        "genes",
-        "probe",
-        "protein",
-        "feature",
-        "sample",
-        "samples",
-        "subject",
-        "subjects",
-        "patient",
-        "patients",
-        "participant",
-        "person",
-        "user",
-        "item",
-        "country",
-        "region",
-        "city",
-        "state",
-        "species",
-        "variable",
-        "compound",
-        "cell",
-        "date",
-        "time",
-        "year",
-        "month",
-        "day",
-        "week",
-        "group",
-        "case",
-        "code",
-    ]
-)
 _COMMENTS = ("#", "%", "//")
 
 # More header lines than this have to be told.
@@ -243,7 +211,7 @@ class _Finder:
             return above.count("text") > above.count("number")
         # A second line of names, or of units, has nothing but words, and a first row of data
         # with a stray word in it has not.
-        if _has_units(row):
+        if has_units(row):
             n_needed: float = 1
         else:
             n_needed = max(1 if not row[0].strip() else 2, len(above) / 2)
@@ -277,24 +245,24 @@ class _Finder:
             return len(first) > 2
         begin = int(self._kind(first[0]) == "text")
         names = first[begin:]
-        if len(names) < 2 or len(first) != self._n_columns or not all(map(_is_plain, names)):
+        if len(names) < 2 or len(first) != self._n_columns or not all(map(is_plain_number, names)):
             return False
         values = [float(name) for name in names]
-        rows = [_values(record[begin:]) for record in body]
+        rows = [values_in(record[begin:]) for record in body]
         rows = [row for row in rows if row]
         if not rows or len(set(values)) < len(values):
             return False
         named = begin == 1 and under[0] == "text"
-        if not _is_monotone(values):
+        if not is_monotone(values):
             return self._has_numbers_without_order(first, begin, values, rows)
-        if all(map(_is_year, values)):
-            n_alike = sum(all(map(_is_year, row)) for row in rows)
+        if all(map(is_year, values)):
+            n_alike = sum(all(map(is_year, row)) for row in rows)
             sure = n_alike * 2 < len(rows)
             reason = "years"
         else:
-            n_alike = sum(map(_is_monotone, rows))
-            is_corner = named and first[0].strip().lower() in _CORNERS
-            sure = is_corner or (n_alike * 2 <= len(rows) and _is_scale(values, rows))
+            n_alike = sum(map(is_monotone, rows))
+            is_corner = named and first[0].strip().lower() in CORNERS
+            sure = is_corner or (n_alike * 2 <= len(rows) and is_scale(values, rows))
             reason = "numbers in order"
         told = f"{self._line} {self._first_line} holds {reason} ({listed(names, 3)})"
         if sure and reason == "years" and named and len(values) > 2:
@@ -310,7 +278,7 @@ class _Finder:
     ) -> bool:
         """Whether a first row of numbers in no order names the columns, as numbers of samples."""
         told = f"{self._line} {self._first_line} holds numbers ({listed(first[begin:], 3)})"
-        if begin == 1 and first[0].strip().lower() in _CORNERS:
+        if begin == 1 and first[0].strip().lower() in CORNERS:
             self._doubts.append(
                 f"{told} after {shortened(first[0])} and was taken as a header; if it is data: "
                 "--no-header"
@@ -335,7 +303,7 @@ class _Finder:
         lines = [self._to_length(list(record), body) for _, record in rows]
         names, units = lines, None
         if len(lines) > 1:
-            with_units = [line for line in lines if _has_units(line)]
+            with_units = [line for line in lines if has_units(line)]
             if len(with_units) == 1:
                 units = with_units[0]
                 names = [line for line in lines if line is not units]
@@ -344,7 +312,7 @@ class _Finder:
             shown = listed([unit for unit in units if unit], 4)
             self._notes.append(f"Units in {self._line} {number}: {shown}.")
         if len(names) > 1:
-            header = _merged(names)
+            header = merged_names(names)
             self._notes.append(
                 f"Names of columns from {len(names)} {self._line}s, as {shortened(header[-1])}."
             )
@@ -367,7 +335,7 @@ class _Finder:
                 self._n_columns = n - 1
                 self._notes.append("A separator at the end of each line is ignored.")
             else:
-                if header[0].strip().lower() in _CORNERS:
+                if header[0].strip().lower() in CORNERS:
                     self._doubts.append(
                         f"the header has one name less than the rows have cells, and its first "
                         f"name, {shortened(header[0])}, was taken as that of the second column; "
@@ -397,7 +365,7 @@ class _Finder:
             return 0 if asked else None
         full = [record for record in body if len(record) >= layout.n_columns]
         name = "" if layout.header is None else layout.header[0].strip().lower()
-        is_named = name in _NAMES_OF_LABELS
+        is_named = name in NAMES_OF_LABELS
         if self._kind_of_column(full, 0) == "text":
             if is_named or not self._repeats(full, 0):
                 return 0
@@ -446,62 +414,3 @@ def named_column(names: Sequence[str], asked: str | int, purpose: str) -> int:
     if str(asked).isdecimal() and 1 <= int(asked) <= len(names):
         return int(asked) - 1
     raise TableError(f"there is no column {shortened(asked)} {purpose}; there are {listed(names)}")
-
-
-def _has_units(line: Sequence[str]) -> bool:
-    """Whether all cells after the first are units or empty."""
-    filled = [cell for cell in line[1:] if cell.strip()]
-    return bool(filled) and all(is_unit(cell) for cell in filled)
-
-
-def _merged(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Names from several lines; a name above stands for the empty cells to its right as well."""
-    filled = []
-    for line in lines[:-1]:
-        above, spread = "", []
-        for place, cell in enumerate(line):
-            above = cell if cell.strip() or place == 0 else above
-            spread.append(above)
-        filled.append(spread)
-    # A line above that is filled throughout has no cells to spread.
-    return [
-        " / ".join(dict.fromkeys(part.strip() for part in parts if part.strip()))
-        for parts in zip(*filled, lines[-1], strict=False)
-    ]
-
-
-def _is_plain(cell: str) -> bool:
-    return re.fullmatch(r"\s*-?[0-9]+(?:\.[0-9]+)?\s*", cell) is not None
-
-
-def _values(record: Sequence[str]) -> list[float]:
-    """The numbers of a record in either number format; which one is not known yet."""
-    found = []
-    for cell in record:
-        numbers = (number_in(cell, style) for style in (POINTS, COMMAS))
-        number = next((n for n in numbers if n is not None and math.isfinite(n)), None)
-        if number is not None:
-            found.append(number)
-    return found
-
-
-def _is_year(value: float) -> bool:
-    return value == int(value) and 1500 <= value <= 2200
-
-
-def _is_scale(values: Sequence[float], rows: Sequence[Sequence[float]]) -> bool:
-    """Whether numbers in order are names, such as times and doses, above rows of data."""
-    steps = {round(b - a, 9) for a, b in pairwise(values)}
-    cells = [value for row in rows for value in row]
-    n_whole = sum(value.is_integer() for value in cells)
-    is_whole = len(values) > 2 and all(value.is_integer() for value in values)
-    # Whole numbers above fractions, or counted through.
-    if is_whole and (n_whole * 2 < len(cells) or (values[0] in (0, 1) and steps == {1})):
-        return True
-    # A row of data is in order by chance, but not a long one.
-    return len(values) >= (5 if len(steps) == 1 else 8)
-
-
-def _is_monotone(row: Sequence[float]) -> bool:
-    pairs = list(pairwise(row))
-    return all(a < b for a, b in pairs) or all(a > b for a, b in pairs)
