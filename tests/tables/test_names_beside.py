@@ -81,7 +81,6 @@ def test_one_file_names_one_mode_and_other_matrices_have_none(tmp_path):
         (FEATURES * 2, "features.tsv beside it has more than 4 lines"),
         ([], "has 0 lines"),
         ([*FEATURES[:3], "ENSG04\t\0"], "features.tsv beside it: line 4, character 8: a NUL byte"),
-        ([*FEATURES[:3], FEATURES[2]], "the rows 3 and 4 have the same label"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(tmp_path, features, words):
@@ -89,3 +88,11 @@ def test_names_that_do_not_fit_are_refused(tmp_path, features, words):
     put(tmp_path, "features.tsv", features)
     with pytest.raises(TableError, match=words):
         read_table(path, absent="zero")
+
+
+def test_features_that_occur_twice_are_numbered(tmp_path):
+    path = put_matrix(tmp_path, "matrix.mtx")
+    put(tmp_path, "features.tsv", [*FEATURES[:3], FEATURES[2]])
+    table = read_table(path, absent="zero")
+    assert table.row_names[2:] == ["TBCE (ENSG03)", "TBCE (ENSG03) (2)"]
+    assert "TBCE (ENSG03)" in table.doubts[0]

@@ -45,6 +45,15 @@ def read_annotations(
     return {mode: columns}, note
 
 
+def merge_annotations(first: Annotations, second: Annotations) -> Annotations:
+    """Annotations of both; where a name is in both, those of the second."""
+    return {
+        mode: {**first.get(mode, {}), **second.get(mode, {})}
+        for mode in ("rows", "columns")
+        if mode in first or mode in second
+    }
+
+
 def _values(cells: list[str]) -> list[Any]:
     from ..tables import number_or_none
 

@@ -79,8 +79,9 @@ _CHECKPOINT = "checkpoint-"
 def fit(file: Path, **given: Any) -> None:
     """Find the geometry of the rows and columns of the matrix in FILE.
 
-    FILE is CSV, TSV, Parquet, NPY, NPZ, H5AD or Matrix Market (MTX); text and MTX also
-    compressed with gzip. Empty cells are missing entries. The matrix.mtx of a folder of 10x
+    FILE is CSV, TSV, XLSX, Parquet, NPY, NPZ, H5AD or Matrix Market (MTX); text and MTX also
+    compressed with gzip. Empty cells are missing entries; columns of text colour the report.
+    `comanifold inspect` shows how a file is read. The matrix.mtx of a folder of 10x
     Genomics takes its labels from features.tsv and barcodes.tsv there.
 
     The results are a page to explore (report.html), the embeddings of rows and columns, the
@@ -89,16 +90,15 @@ def fit(file: Path, **given: Any) -> None:
     """
     talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
     with plain_errors():
-        from ._annotations import read_annotations
+        from ._annotations import merge_annotations, read_annotations
 
         check_results(given["out"], given["force"])
         table = read(file, given)
         describe(talk, file, table)
-        annotations: Annotations = {}
+        annotations: Annotations = table.annotations
         if given["annotations"]:
-            annotations, note = read_annotations(
-                given["annotations"], table.row_names, table.column_names
-            )
+            more, note = read_annotations(given["annotations"], table.row_names, table.column_names)
+            annotations = merge_annotations(annotations, more)
             talk.say(f"  {note}")
         run_fit(table, file.name, annotations, given, talk)
 
@@ -277,7 +277,7 @@ def _write_all(
         "held_out": None if held_out is None else {**asdict(held_out), "told": held_out.told()},
         "warnings": fitted.warnings,
     }
-    notes = [*table.notes, *([preparation.note] if preparation.note else [])]
+    notes = [*table.notes, *table.doubts, *([preparation.note] if preparation.note else [])]
     run = Run(
         title,
         table.row_names,

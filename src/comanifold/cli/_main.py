@@ -10,6 +10,7 @@ from .. import __version__
 from ._demo import demo
 from ._fit import fit
 from ._impute import impute
+from ._inspect import inspect
 from ._report import report
 from ._reproduce import reproduce
 from ._transform import transform
@@ -29,11 +30,11 @@ class _Stopped(KeyboardInterrupt):
 def commands() -> None:
     """The geometry of both the rows and the columns of a matrix full of holes.
 
-    Begin with: comanifold demo, or comanifold fit FILE --out DIR
+    Begin with: comanifold demo, or comanifold inspect FILE, or comanifold fit FILE --out DIR
     """
 
 
-for command in (demo, fit, impute, transform, report, reproduce):
+for command in (demo, inspect, fit, impute, transform, report, reproduce):
     commands.add_command(command)
 
 

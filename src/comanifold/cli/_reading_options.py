@@ -12,7 +12,7 @@ from ._talk import Talk
 if TYPE_CHECKING:
     from ..tables import Table
 
-_SECTION = "Reading the file (found out unless told)"
+_SECTION = "Reading the file (auto-detected unless given)"
 
 reading_options: Callable = together(
     option(
@@ -23,6 +23,41 @@ reading_options: Callable = together(
         "numerically. By default NA, N/A, null, None, ?, -, . and the like.",
     ),
     option("--delimiter", metavar="CHAR", section=_SECTION, help='As ";" or "tab".'),
+    option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        section=_SECTION,
+        help="The decimal mark.",
+    ),
+    option(
+        "--thousands",
+        metavar="CHAR",
+        section=_SECTION,
+        help='The mark between thousands: ".", ",", a blank or an apostrophe.',
+    ),
+    option(
+        "--skip-rows",
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="N",
+        section=_SECTION,
+        help="Leave out the first N lines.",
+    ),
+    option(
+        "--skip-footer",
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="N",
+        section=_SECTION,
+        help="Leave out the last N lines that are not blank.",
+    ),
+    option(
+        "--header-rows",
+        type=click.IntRange(min=0),
+        metavar="N",
+        section=_SECTION,
+        help="The number of lines with names of columns, which are joined.",
+    ),
     option(
         "--header/--no-header",
         default=None,
@@ -45,10 +80,23 @@ reading_options: Callable = together(
         "--columns",
         metavar="LIST",
         section=_SECTION,
-        help='Read these columns alone: names, or numbers and ranges from 1, "3-58".',
+        help='Read these columns alone: names, numbers from 1, and ranges: "3-58", "Q1-Q30".',
     ),
     option("--exclude", metavar="LIST", section=_SECTION, help="Leave these columns out."),
+    option(
+        "--censored",
+        type=click.Choice(["limit", "missing"]),
+        section=_SECTION,
+        help="What values such as <0.5 are taken as.",
+    ),
+    option(
+        "--long",
+        metavar="ROW,COLUMN,VALUE",
+        section=_SECTION,
+        help="The columns with row, column and value of an entry, if each line is one entry.",
+    ),
     option("--transpose", is_flag=True, section=_SECTION, help="Exchange rows and columns."),
+    option("--sheet", metavar="NAME", section=_SECTION, help="Which sheet of an XLSX file."),
     option("--array", metavar="NAME", section=_SECTION, help="Which array of an NPZ file."),
     option("--layer", metavar="NAME", section=_SECTION, help="Which layer of an H5AD file."),
     option(
@@ -57,7 +105,7 @@ reading_options: Callable = together(
         section=_SECTION,
         help="What entries mean that a sparse matrix does not store.",
     ),
-    option("--encoding", default="utf-8", section=_SECTION, help="Of text, such as latin-1."),
+    option("--encoding", metavar="NAME", section=_SECTION, help="Of text, such as latin-1."),
 )
 
 _NAMES = (
@@ -72,6 +120,14 @@ _NAMES = (
     "layer",
     "absent",
     "encoding",
+    "decimal",
+    "thousands",
+    "skip_rows",
+    "skip_footer",
+    "header_rows",
+    "censored",
+    "sheet",
+    "long",
 )
 
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "bar": "|"}
@@ -92,11 +148,34 @@ def read(file: Path, given: dict[str, Any]) -> "Table":
 
 
 def describe(talk: Talk, file: Path, table: "Table") -> None:
-    """Say what was found in a file."""
+    """Say how a file was read, and what may have been read wrongly."""
+    say_size(talk, file, table)
+    for note in table.notes:
+        talk.say(f"  {note}")
+    say_doubts(talk, all_doubts(table))
+
+
+def say_size(talk: Talk, file: Path, table: "Table") -> None:
+    """Say how large a table is and how much of it is missing."""
     import numpy as np
 
     n_rows, n_columns = table.values.shape
     share = np.isnan(table.values).mean()
     talk.say(f"{file}: {n_rows:,} rows x {n_columns:,} columns, {share:.1%} missing")
-    for note in table.notes:
-        talk.say(f"  {note}")
+
+
+def all_doubts(table: "Table") -> list[str]:
+    """Doubts about how a file was read, and about the values in it."""
+    from ..tables import find_doubts
+
+    return list(dict.fromkeys([*table.doubts, *find_doubts(table)]))
+
+
+def say_doubts(talk: Talk, doubts: list[str]) -> None:
+    """Say all doubts, or that there are none."""
+    if not doubts:
+        talk.say("  Doubts: none.")
+        return
+    talk.say("  Doubts:")
+    for doubt in doubts:
+        talk.say(f"    - {doubt}")

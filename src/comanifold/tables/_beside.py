@@ -34,7 +34,9 @@ def with_names_beside(table: Table, path: Path, options: Options) -> Table:
     return table
 
 
-def _labels(file: Path, noun: str, size: int, encoding: str, budget: TextBudget) -> list[str]:
+def _labels(
+    file: Path, noun: str, size: int, encoding: str | None, budget: TextBudget
+) -> list[str]:
     """A label for each row or column, from as many lines."""
     try:
         with open_lines(file, encoding) as lines:

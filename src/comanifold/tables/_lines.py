@@ -22,7 +22,10 @@ _LONG_LINE = 1 << 20
 _DELIMITERS = ",;\t|"
 
 _GZIP = b"\x1f\x8b"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class NotUtf8Error(TableError):
+    """A line that is not text in UTF-8."""
 
 
 @contextmanager
@@ -43,8 +46,9 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def open_lines(path: Path, encoding: str = "utf-8") -> Iterator[Iterator[str]]:
+def open_lines(path: Path, encoding: str | None = None) -> Iterator[Iterator[str]]:
     """Lines with their ends; what is not text is refused, with the number of the line."""
+    encoding = encoding or "utf-8"
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
         encoding = "utf-8-sig"
     try:
@@ -96,8 +100,6 @@ def _count_cells(line: str) -> int:
 def _refuse_binary(line: str, number: int) -> None:
     if line.isascii() and "\0" not in line:
         return
-    if number == 1 and line.encode("utf-8", "surrogateescape")[:2] in _UTF16:
-        raise TableError("this is text in UTF-16: save it as CSV in UTF-8, or say encoding utf-16")
     if "\0" in line:
         raise TableError(
             f"line {number}, character {line.index(chr(0)) + 1}: a NUL byte. This is a binary "
@@ -106,7 +108,7 @@ def _refuse_binary(line: str, number: int) -> None:
     try:
         line.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise TableError(
-            f"line {number}, character {error.start + 1}: not text in UTF-8. Save the file as "
-            "UTF-8, or name its encoding, such as latin-1"
+        raise NotUtf8Error(
+            f"line {number}, character {error.start + 1}: not text in the expected encoding. Save "
+            "the file as UTF-8, or name its encoding: --encoding latin-1"
         ) from error

@@ -24,10 +24,14 @@ DEFAULT_MISSING = (
     ".",
     "#DIV/0!",
     "#VALUE!",
+    "#REF!",
+    "#NAME?",
+    "#NUM!",
+    "#NULL!",
 )
 
 # What is missing whatever is asked for: it cannot be a number.
-_ALWAYS = ("", "nan")
+_ALWAYS = ("", "nan", "#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!")
 
 
 class Missing:
@@ -44,7 +48,7 @@ class Missing:
             tokens = DEFAULT_MISSING
         elif isinstance(tokens, str):
             tokens = tokens.split(",")
-        self._texts = set(_ALWAYS)
+        self._texts, self._codes = set(_ALWAYS), set(_ALWAYS)
         self._numbers: list[float] = []
         for token in tokens:
             text = str(token).strip()
@@ -52,6 +56,7 @@ class Missing:
                 number = float(text)
             except ValueError:
                 self._texts.add(text.lower())
+                self._codes.add(text)
             else:
                 if not np.isnan(number):
                     self._numbers.append(number)
@@ -60,6 +65,10 @@ class Missing:
     def is_missing(self, cell: str) -> bool:
         """Whether a cell that is no number is missing."""
         return cell.strip().lower() in self._texts
+
+    def is_code(self, cell: str) -> bool:
+        """Whether a cell among texts is missing: only in the usual capitals, as Na is sodium."""
+        return cell.strip() in self._codes
 
     def count(self, cell: str) -> None:
         self.seen[cell.strip()] += 1

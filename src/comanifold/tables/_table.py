@@ -41,6 +41,9 @@ class Table:
         ``{"rows": {name: values}, "columns": {name: values}}``, one value each.
     doubts : list of str
         What may have been read wrongly, what was assumed, and the option that settles it.
+    read_as : dict
+        The separator, marks, encoding, header lines, labels and missing codes of a file of text,
+        as far as they were detected or given.
     """
 
     values: Array
@@ -50,6 +53,7 @@ class Table:
     corner: str = ""
     annotations: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
+    read_as: dict[str, Any] = field(default_factory=dict)
 
     def transposed(self) -> "Table":
         """The same with rows and columns exchanged."""
@@ -75,7 +79,15 @@ class Options:
     array: str | None = None
     layer: str | None = None
     absent: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    skip_rows: int = 0
+    header_rows: int | None = None
+    skip_footer: int = 0
+    censored: str | None = None
+    sheet: str | int | None = None
+    long: str | Sequence[str | int] | None = None
 
 
 def numbered(what: str, n: int) -> list[str]:

@@ -1,192 +1,404 @@
-"""Tables of text: CSV, TSV and their like, plain or compressed."""
+"""Tables of cells, from text and from spreadsheets: from records to a matrix with names."""
 
 import csv
 import os
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ._cells import number_in, parse_cell
-from ._columns import as_ranges, chosen_columns
-from ._layout import Layout, find_layout, parse, reader_of
-from ._lines import open_lines
+from ._body import Body, Plan, Stray
+from ._cells import TRUTHS, as_text, is_amount, is_numeric, limit_in
+from ._columns import chosen_columns
+from ._encoding import LEGACY, may_be_legacy_text
+from ._layout import Layout, find_layout
+from ._lines import NotUtf8Error
+from ._long import pivot, triple_places
+from ._marks import MarkEvidence, Verdict
 from ._missing import Missing
-from ._table import Array, Options, Table, TableError, check_size, numbered, shortened
+from ._names import doubt_about_repeats
+from ._sources import Record, Source, text_source
+from ._table import Options, Table, TableError, check_size, listed, shortened
 
-# Lines, and characters, that the layout is found from.
-_LINES_OF_SAMPLE = 200
-_CHARACTERS_OF_SAMPLE = 1 << 22
+# Names of the last column of a table of triples.
+_VALUES = {"value", "values", "rating", "score", "count", "n", "x"}
 
 
 def read_text(path: Path, options: Options, missing: Missing) -> Table:
     """The table in a file of text."""
-    with open_lines(path, options.encoding) as lines:
-        sample = _sample(lines)
-        prefers_tabs = path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-        layout = find_layout(sample, options, missing, prefers_tabs=prefers_tabs)
-        places = _data_columns(layout, options)
-        _refuse_text_columns(layout, places, sample, missing)
-        body = _Body(layout, places, missing)
-        body.read(chain(sample, lines))
-    return body.table()
+    try:
+        return read_records(text_source(path, options, missing), options, missing)
+    except NotUtf8Error:
+        if options.encoding is not None or not may_be_legacy_text(path):
+            raise
+        table = read_text(path, replace(options, encoding=LEGACY), missing)
+        note = f"Encoding: {LEGACY}, as the text is not UTF-8 (--encoding sets another)."
+        return replace(table, notes=[*table.notes, note])
 
 
-def read_cells(path: str | os.PathLike, encoding: str = "utf-8") -> list[list[str]]:
+def read_cells(path: str | os.PathLike, encoding: str | None = None) -> list[list[str]]:
     """All cells of a table of text as they are, the header first, in records of one length."""
     path = Path(path)
-    missing = Missing()
     try:
-        with open_lines(path, encoding) as lines:
-            sample = _sample(lines)
-            layout = find_layout(sample, Options(header=True), missing, prefers_tabs=False)
-            records: list[list[str]] = []
-            for record in filter(None, reader_of(chain(sample, lines), layout.delimiter)):
-                # The header may lack a name for the labels.
-                record = record if records else layout.header
-                if len(record) != layout.n_columns:
-                    raise TableError(
-                        f"record {len(records) + 1} has {len(record)} cells, the first has "
-                        f"{layout.n_columns}"
-                    )
-                records.append(record)
-                check_size(len(records), layout.n_columns)
+        try:
+            return _all_cells(path, encoding)
+        except NotUtf8Error:
+            if encoding is not None or not may_be_legacy_text(path):
+                raise
+            return _all_cells(path, LEGACY)
     except (TableError, UnicodeError, csv.Error) as error:
         raise TableError(f"{path}: {error}") from error
+
+
+def _all_cells(path: Path, encoding: str | None) -> list[list[str]]:
+    missing, options = Missing(), Options(header_rows=1, encoding=encoding)
+    source = text_source(path, options, missing)
+    layout = find_layout(source.sample, options, missing)
+    # The header may lack a name for the labels.
+    records: list[list[str]] = [layout.header or []]
+    with _data(source, layout.n_before, 0) as body:
+        for _, record in body:
+            if len(record) != layout.n_columns:
+                raise TableError(
+                    f"record {len(records) + 1} has {len(record)} cells, the first has "
+                    f"{layout.n_columns}"
+                )
+            records.append(record)
+            check_size(len(records), layout.n_columns)
     return records
 
 
-def _sample(lines: Iterator[str]) -> list[str]:
-    sample: list[str] = []
-    n_characters = 0
-    for line in islice(lines, _LINES_OF_SAMPLE):
-        sample.append(line)
-        n_characters += len(line)
-        if n_characters > _CHARACTERS_OF_SAMPLE:
-            break
-    return sample
+def read_records(source: Source, options: Options, missing: Missing) -> Table:
+    """The table in records, whatever file they come from."""
+    layout = find_layout(source.sample, options, missing, source.line)
+    if options.long is not None:
+        row, column, value = triple_places(layout, options)
+        layout = replace(layout, label_column=None)
+        roles = {row: "key", column: "key", value: "number"}
+        table = _Reading(source, layout, options, missing).read(roles)
+        return pivot(table, layout.names[row], layout.names[column])
+    sample = source.sample[layout.n_before :]
+    roles = _roles(layout, options, sample, missing)
+    return _Reading(source, layout, options, missing).read(roles)
 
 
-def _data_columns(layout: Layout, options: Options) -> list[int]:
-    places = chosen_columns(layout.names, options.columns, options.exclude)
+@contextmanager
+def _data(source: Source, n_before: int, n_after: int) -> Iterator[Iterator[Record]]:
+    """The records of data, without so many before and after them."""
+    with source.open() as records:
+        rest = islice(records, n_before, None)
+        yield _without_last(rest, n_after) if n_after else rest
+
+
+def _without_last(records: Iterable[Record], n: int) -> Iterator[Record]:
+    held: deque[Record] = deque()
+    for record in records:
+        held.append(record)
+        if len(held) > n:
+            yield held.popleft()
+
+
+def _roles(
+    layout: Layout, options: Options, sample: Sequence[Record], missing: Missing
+) -> dict[int, str]:
+    """What each column that is read holds, as far as the first rows tell."""
+    names = layout.names
+    places = chosen_columns(names, options.columns, options.exclude)
     places = [place for place in places if place != layout.label_column]
+    records = [
+        [as_text(cell) for cell in record[: layout.n_columns]]
+        for _, record in sample
+        if len(record) >= layout.n_columns
+    ]
+    roles = {place: _role([record[place] for record in records], missing) for place in places}
+    for place in places:
+        if roles[place] == "text":
+            cells = [r[place] for r in records if r[place] and not missing.is_missing(r[place])]
+            _refuse_amounts(layout, place, [cell for cell in cells if not is_numeric(cell)])
     if not places:
         raise TableError(
-            f"there is no column of data beside the labels: is the delimiter right? {layout.note()}"
+            f"there is no column of data beside the labels: is the delimiter right? {layout.told()}"
         )
-    names = layout.names
-    seen: dict[str, int] = {}
-    for place in places:
-        before = seen.setdefault(names[place], place)
-        if before != place:
-            raise TableError(
-                f"line 1: columns {before + 1} and {place + 1} have the same name, "
-                f"{shortened(names[place])}. Give each its own, or leave one out "
-                f"(--exclude {place + 1})"
-            )
-    return places
+    return roles
 
 
-def _refuse_text_columns(
-    layout: Layout, places: list[int], sample: Sequence[str], missing: Missing
-) -> None:
-    """Say at once which columns are annotations, and how to read the others."""
-    records = parse(sample, layout.delimiter)[1 if layout.header else 0 :]
-    texts: dict[int, str] = {}
-    for place in places:
-        cells = [record[place] for record in records if len(record) == layout.n_columns]
-        cells = [cell for cell in cells if not missing.is_missing(cell)]
-        wrong = [cell for cell in cells if number_in(cell, layout.decimal) is None]
-        if len(wrong) * 2 > len(cells):
-            texts[place] = wrong[0]
-    if not texts:
-        return
-    names = layout.names
-    shown = [
-        f"column {place + 1} ({shortened(names[place])}) holds text, such as {shortened(text)}"
-        for place, text in list(texts.items())[:3]
-    ]
-    rest = f", and {len(texts) - 3} more columns do" if len(texts) > 3 else ""
-    others = [place for place in places if place not in texts]
-    way = (
-        f"to read the others: columns {as_ranges(others)} (--columns {as_ranges(others)})"
-        if others
-        else "no column holds numbers: is the delimiter right?"
-    )
-    raise TableError(f"{'; '.join(shown)}{rest}. Data must be numbers; {way}")
+def _role(cells: Sequence[str], missing: Missing) -> str:
+    filled = [cell for cell in cells if not missing.is_missing(cell)]
+    texts = [cell for cell in filled if not is_numeric(cell)]
+    if filled and all(cell.strip().lower() in TRUTHS for cell in filled):
+        return "truth"
+    return "text" if len(texts) * 2 > len(filled) else "number"
 
 
-class _Body:
-    """The lines of data, read one by one."""
+def _refuse_amounts(layout: Layout, place: int, texts: Sequence[str]) -> None:
+    """Refuse a column of numbers with units or currencies, which is no annotation."""
+    amounts = [text for text in texts if is_amount(text)]
+    if texts and len(amounts) * 2 > len(texts):
+        name = layout.names[place]
+        raise TableError(
+            f"column {place + 1} ({shortened(name)}) holds numbers with a unit or currency, such "
+            f"as {shortened(amounts[0].strip())}: write plain numbers, or leave it out "
+            f"(--exclude {place + 1})"
+        )
 
-    def __init__(self, layout: Layout, places: list[int], missing: Missing):
-        self._layout, self._places, self._missing = layout, places, missing
-        self._rows: list[Array] = []
-        self._names: list[str] = []
-        self._seen: dict[str, int] = {}
 
-    def read(self, lines: Iterator[str]) -> None:
-        layout = self._layout
-        reader = reader_of(lines, layout.delimiter)
-        is_header = layout.header is not None
-        number = 1
-        while True:
-            try:
-                record = next(reader, None)
-            except csv.Error as error:
-                raise TableError(
-                    f"line {number}: {error}. Is there a quote that does not end?"
-                ) from error
-            if record is None:
-                return
-            if record and not is_header:
-                self._add(record, number)
-            is_header = is_header and not record
-            number = reader.line_num + 1
+class _Reading:
+    """The passes over the records of a table until it is read without contradiction."""
 
-    def _add(self, record: list[str], number: int) -> None:
-        layout = self._layout
-        if len(record) != layout.n_columns:
-            like = "the header" if layout.header else "the first line"
-            raise TableError(
-                f"line {number} has {len(record)} cells, {like} has {layout.n_columns}: every "
-                "line needs the same number; a cell that holds the delimiter must be quoted"
-            )
-        if layout.label_column is not None:
-            self._add_name(record[layout.label_column], number)
-        row = np.empty(len(self._places))
-        for at, place in enumerate(self._places):
-            try:
-                row[at] = parse_cell(record[place], layout.decimal, self._missing)
-            except TableError as error:
-                raise TableError(
-                    f"line {number}, column {place + 1} ({shortened(layout.names[place])}): "
-                    f"{shortened(record[place])} {error}"
-                ) from error
-        self._rows.append(row)
-        check_size(len(self._rows), len(self._places))
+    def __init__(self, source: Source, layout: Layout, options: Options, missing: Missing):
+        self._source, self._layout = source, layout
+        self._options, self._missing = options, missing
 
-    def _add_name(self, name: str, number: int) -> None:
-        name = name or f"row {len(self._names) + 1}"
-        before = self._seen.setdefault(name, number)
-        if before != number:
-            raise TableError(
-                f"line {number}: the label {shortened(name)} was in line {before} already. Give "
-                "each row its own, or read the file without labels and leave that column out "
-                "(--no-labels --exclude)"
-            )
-        self._names.append(name)
+    def read(self, roles: dict[int, str]) -> Table:
+        if not any(role != "text" for role in roles.values()):
+            self._refuse_text(roles)
+        verdict = self._first_verdict(roles)
+        body = self._pass(roles, verdict)
+        if body.has_other_format or (body.evidence.is_ambiguous and not verdict.settled):
+            whole = self._whole_evidence(roles).decide(self._options, self._layout.names)
+            if whole.style != verdict.style:
+                body = self._pass(roles, whole)
+            verdict = whole
+        texts = [place for place, stray in body.strays.items() if self._is_text(body, place, stray)]
+        if texts:
+            # Words after the first lines: the columns are annotations after all.
+            for place in texts:
+                _refuse_amounts(self._layout, place, [body.strays[place].cell])
+            return self.read({**roles, **dict.fromkeys(texts, "text")})
+        if body.strays:
+            self._refuse_strays(body)
+        return self._table(body, verdict)
 
-    def table(self) -> Table:
-        layout = self._layout
-        if not self._rows:
+    def _pass(self, roles: dict[int, str], verdict: Verdict) -> Body:
+        plan = Plan(self._layout, roles, verdict.style, verdict.settled, self._options.censored)
+        body = Body(plan, self._missing)
+        with _data(self._source, self._layout.n_before, self._options.skip_footer) as records:
+            body.read(records)
+        if not body.n_rows:
             raise TableError("there is a header but no line of data")
-        names = layout.names
-        return Table(
-            np.array(self._rows),
-            self._names or numbered("row", len(self._rows)),
-            [names[place] for place in self._places],
-            [layout.note()],
-            layout.corner,
+        return body
+
+    # The number format.
+
+    def _first_verdict(self, roles: dict[int, str]) -> Verdict:
+        evidence = MarkEvidence()
+        places = [place for place, role in roles.items() if role == "number"]
+        for line, record in self._source.sample[self._layout.n_before :]:
+            evidence.add_record(line, record, places)
+            if evidence.is_enough:
+                break
+        if evidence.is_ambiguous and not self._source.is_whole:
+            evidence = self._whole_evidence(roles)
+        return evidence.decide(self._options, self._layout.names)
+
+    def _whole_evidence(self, roles: dict[int, str]) -> MarkEvidence:
+        evidence = MarkEvidence()
+        places = [place for place, role in roles.items() if role == "number"]
+        with _data(self._source, self._layout.n_before, self._options.skip_footer) as records:
+            for line, record in records:
+                evidence.add_record(line, record, places)
+        return evidence
+
+    # Cells that are not numbers.
+
+    def _is_text(self, body: Body, place: int, stray: Stray) -> bool:
+        if body.plan.roles[place] == "truth":
+            return True
+        values, places = body.values()
+        n_numbers = int(np.isfinite(values[:, places.index(place)]).sum())
+        return stray.count > n_numbers and not is_numeric(stray.cell)
+
+    def _refuse_text(self, roles: dict[int, str]) -> None:
+        layout, names = self._layout, self._layout.names
+        sample = self._source.sample[layout.n_before :]
+        shown = []
+        for place in list(roles)[:3]:
+            cells = [as_text(r[place]) for _, r in sample if len(r) > place]
+            cell = next((c for c in cells if c.strip()), "")
+            shown.append(
+                f"column {place + 1} ({shortened(names[place])}) holds text, such as "
+                f"{shortened(cell)}"
+            )
+        raise TableError(f"{'; '.join(shown)}: no column holds numbers. Is the delimiter right?")
+
+    def _refuse_strays(self, body: Body) -> None:
+        place, stray = min(body.strays.items(), key=lambda item: (item[1].line, item[0]))
+        layout, style = self._layout, body.plan.style
+        where = f"{layout.line} {stray.line}, column {place + 1} ({shortened(layout.names[place])})"
+        total = sum(other.count for other in body.strays.values())
+        more = f" ({total:,} such cells in {len(body.strays):,} columns)" if total > 1 else ""
+        cell = stray.cell.strip()
+        if limit_in(cell, style) is not None:
+            raise TableError(
+                f"{where}: {shortened(cell)} is a limit and not a value{more}: take the limits "
+                f"(--censored limit), or leave them out (--censored missing)"
+            )
+        hint = ""
+        if is_numeric(cell):
+            other = "," if style.decimal == "." else "."
+            hint = f" (decimal marks are {style.name} in this file; if not: --decimal {other})"
+        elif is_amount(cell):
+            hint = " but an amount with a unit or currency: write plain numbers"
+        codes = [token for token in self._missing.seen if token]
+        tokens = ",".join([*codes[:4], cell if len(cell) <= 20 else cell[:20] + "…"])
+        raise TableError(
+            f"{where}: {shortened(cell)} is not a number{hint}{more}. If it means missing: "
+            f'--missing "{tokens}"'
         )
+
+    # The table.
+
+    def _table(self, body: Body, verdict: Verdict) -> Table:
+        layout, source = self._layout, self._source
+        values, places = body.values()
+        names = layout.names
+        kept, dropped = self._filled_columns(values, places)
+        notes, doubts = body.remarks()
+        if dropped:
+            notes.append(f"Empty columns left out: {len(dropped):,}.")
+            values, places = values[:, kept], [places[at] for at in kept]
+        annotations: dict[str, dict[str, list[Any]]] = {}
+        texts = {names[place]: cells for place, cells in body.texts.items()}
+        if texts:
+            annotations["rows"] = texts
+        found = [names[place] for place in body.plan.places("text")]
+        if found:
+            notes.append(f"Annotations of rows, not part of the matrix: {listed(found)}.")
+        if layout.units is not None:
+            annotations["columns"] = {"unit": [layout.units[place] for place in places]}
+        more_notes, more_doubts = self._about_values(body, values, places)
+        raw = [layout.raw_names[place] for place in places]
+        column_names = [names[place] for place in places]
+        repeats = doubt_about_repeats(raw, column_names, "names of columns")
+        doubts = [
+            *layout.doubts,
+            *filter(None, [verdict.doubt, repeats]),
+            *more_doubts,
+            *doubts,
+            *self._doubt_about_triples(body, len(places)),
+        ]
+        style = body.plan.style
+        comma = " with decimal commas" if style.decimal == "," else ""
+        read_as = {
+            **source.read_as,
+            "decimal": style.decimal,
+            "thousands": _mark_in(body.grouped, style.decimal),
+            "header_lines": list(layout.header_lines),
+            "labels": None if layout.label_column is None else layout.label_column + 1,
+        }
+        return Table(
+            np.ascontiguousarray(values),
+            body.labels(),
+            column_names,
+            [
+                f"{source.told}{comma}; {layout.told()}",
+                *layout.notes,
+                *source.notes,
+                *notes,
+                *more_notes,
+            ],
+            layout.corner,
+            annotations,
+            doubts,
+            read_as,
+        )
+
+    def _filled_columns(self, values: Any, places: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Columns to keep, and those without a name or a number, which are left out."""
+        is_empty = np.isnan(values).all(axis=0)
+        header = self._layout.header
+        dropped: list[int] = []
+        for at in reversed(range(len(places))):
+            if not is_empty[at]:
+                if header is None:
+                    break
+                continue
+            if header is None or not header[places[at]].strip():
+                dropped.append(at)
+        if len(dropped) == len(places):
+            dropped = []
+        left_out = set(dropped)
+        return [at for at in range(len(places)) if at not in left_out], dropped
+
+    def _about_values(
+        self, body: Body, values: Any, places: Sequence[int]
+    ) -> tuple[list[str], list[str]]:
+        names = self._layout.names
+        notes, doubts = [], []
+        if body.grouped is not None:
+            notes.append(f"Thousands are grouped, as in {shortened(body.grouped)}.")
+        truths = [names[place] for place in body.plan.places("truth")]
+        if truths:
+            notes.append(f"Yes and no were read as 1 and 0 in {listed(truths)}.")
+        if body.n_percent:
+            percent = [names[place] for place in sorted(body.n_percent)]
+            notes.append(f"Percent signs were left out (12% is 12) in {listed(percent)}.")
+            for place, count in sorted(body.n_percent.items()):
+                there = int(np.isfinite(values[:, list(places).index(place)]).sum())
+                if there > count:
+                    doubts.append(
+                        f"column {shortened(names[place])} mixes {count:,} percentages with "
+                        f"{there - count:,} plain numbers, which may be on another scale; to "
+                        f"leave it out: --exclude {place + 1}"
+                    )
+        doubts += self._about_texts(body)
+        if body.n_limits:
+            limited = [names[place] for place in sorted(body.n_limits)]
+            what = "their limits" if self._options.censored == "limit" else "missing"
+            total = sum(body.n_limits.values())
+            notes.append(f"{total:,} censored values were taken as {what} in {listed(limited)}.")
+        return notes, doubts
+
+    def _about_texts(self, body: Body) -> list[str]:
+        """Doubts about annotations that hold many numbers."""
+        doubts = []
+        for place in body.plan.places("text"):
+            counts = Counter(filter(None, body.texts[place]))
+            words = [word for word in counts if not is_numeric(word)]
+            n_words = sum(counts[word] for word in words)
+            n_numbers = sum(counts.values()) - n_words
+            if n_numbers * 5 > n_words:
+                doubts.append(
+                    f"column {place + 1} ({shortened(self._layout.names[place])}) holds "
+                    f"{n_words:,} words and {n_numbers:,} numbers and was taken as an annotation; "
+                    f'if a word means missing: --missing "{words[0][:20]}"'
+                )
+        return doubts
+
+    def _doubt_about_triples(self, body: Body, n_numbers: int) -> list[str]:
+        """A doubt if each row looks like one entry of a matrix."""
+        layout, names = self._layout, self._layout.names
+        if self._options.long is not None:
+            return []
+        label = layout.label_column
+        by_name = (
+            layout.n_columns == 3
+            and layout.header is not None
+            and layout.header[2].strip().lower() in _VALUES
+            and body.n_rows > 3
+        )
+        texts = [] if label is None else [label]
+        texts = sorted([*texts, *body.texts])
+        columns = {place: body.texts.get(place, body.row_names) for place in texts}
+        repeated = [p for p, cells in columns.items() if len(set(cells)) < len(cells)]
+        if not (by_name or (n_numbers == 1 and len(texts) == 2 and len(repeated) == 2)):
+            return []
+        numbers = [p for p in body.plan.roles if p not in body.texts]
+        chosen = [0, 1, 2] if by_name else [*texts[:2], numbers[0]]
+        told = ",".join(names[place] for place in chosen)
+        return [
+            f"each row may be one entry of a matrix, with its row, column and value: --long {told}"
+        ]
+
+
+def _mark_in(grouped: str | None, decimal: str) -> str | None:
+    """The mark that groups thousands in a cell."""
+    if grouped is None:
+        return None
+    marks = [sign for sign in grouped.strip("+-\u2212") if not sign.isdigit() and sign != decimal]
+    return marks[0] if marks else None
