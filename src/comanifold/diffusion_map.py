@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._sparse_eigenvectors import sparse_eigenvectors
+from ._eigenvectors import leading_eigenvectors
 from ._validation import check_choice, check_matrix, is_integer, masked_to_nan
 from .affinities import (
     affinities,
@@ -27,9 +25,6 @@ from .affinities import (
 from .graphs import masked_distances
 
 Array = NDArray[np.float64]
-
-# Up to this many points all eigenvectors that are needed come from a dense solver.
-_DENSE = 1500
 
 
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -123,7 +118,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._degree = row_sums(walk)
         _warn_if_disconnected(walk)
         root = np.sqrt(self._degree)
-        eigenvalues, vectors = _leading_eigenvectors(
+        eigenvalues, vectors = leading_eigenvectors(
             scaled(walk, 1.0 / root, 1.0 / root),
             self.n_components,
             root / np.linalg.norm(root),
@@ -209,8 +204,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError("distances must not be negative or NaN; infinite ones are allowed")
         if reset:
             refuse_asymmetric(X)
-            if sparse.issparse(X):
-                return with_zero_diagonal(X)
+            return with_zero_diagonal(X)
         return X
 
     def _check_parameters(self, n_points: int) -> None:
@@ -232,33 +226,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.input_tags.pairwise = self.metric == "precomputed"
         tags.input_tags.sparse = self.metric == "precomputed"
         return tags
-
-
-def _leading_eigenvectors(
-    S: Any, n_components: int, known: Array, random_state: Any
-) -> tuple[Array, Array]:
-    """The largest eigenvalues of S, and their vectors, but for the known one of eigenvalue 1."""
-    n_points = S.shape[0]
-    if n_points <= _DENSE or n_components > n_points // 4:
-        S = S.toarray() if sparse.issparse(S) else S
-        # All eigenvalues are at least -1: pushed down to that, the known one comes last.
-        deflated = S - 2.0 * np.outer(known, known)
-        first = n_points - n_components
-        eigenvalues, vectors = linalg.eigh(deflated, subset_by_index=[first, n_points - 1])
-    else:
-        start = check_random_state(random_state).uniform(-1.0, 1.0, n_points)
-        operator = LinearOperator(
-            S.shape, matvec=lambda x: S @ x - 2.0 * known * (known @ x), dtype=float
-        )
-        if sparse.issparse(S):
-            eigenvalues, vectors = sparse_eigenvectors(S, operator, n_components, known, start)
-        else:
-            eigenvalues, vectors = eigsh(operator, k=n_components, which="LA", v0=start, tol=1e-12)
-        order = np.argsort(eigenvalues)
-        eigenvalues, vectors = eigenvalues[order], vectors[:, order]
-    eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(n_components)])
-    return eigenvalues, vectors * signs
 
 
 def _warn_if_disconnected(walk: Any) -> None:
