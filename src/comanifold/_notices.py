@@ -7,20 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ._estimator_support import levels_to_caller
 from ._sweep import Sweep
 from ._validation import listing
 from .solvers import Scale
-
-# Whose functions stand between a fit and the line that asked for it.
-_BETWEEN = ("comanifold", "contextlib", "sklearn")
-
-
-def _levels_to_caller() -> int:
-    """How far up the line is that called the library, whatever wraps its methods."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def warn_of_unobserved(mode: str, unobserved: NDArray[np.intp]) -> None:
@@ -28,7 +18,7 @@ def warn_of_unobserved(mode: str, unobserved: NDArray[np.intp]) -> None:
         warnings.warn(
             f"{mode}s with no observed entry get no coordinates (NaN): {listing(unobserved)}",
             UserWarning,
-            stacklevel=_levels_to_caller(),
+            stacklevel=levels_to_caller(),
         )
 
 
@@ -40,7 +30,7 @@ def warn_of_unconverged(scales: list[Scale], tol: float) -> None:
             f"{len(unfinished)} of {len(scales)} scales stopped before reaching tol={tol:g}, the "
             f"worst at {worst:.2g}; scales_ names them. Raise max_iter or tol",
             ConvergenceWarning,
-            stacklevel=_levels_to_caller(),
+            stacklevel=levels_to_caller(),
         )
 
 

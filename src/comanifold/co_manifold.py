@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from ._callbacks import CallbackSupportMixin, Progress, with_callbacks
 from ._embedded import EmbeddingMixin
+from ._estimator_support import unchanged_on_failure
 from ._kept_scales import KeptScalesMixin
 from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
 from ._out_of_sample import PlacingMixin
@@ -225,6 +226,7 @@ class CoManifold(
         """The settings of the paper; `parameters` are set on top of them."""
         return cls(n_components, **{**_PAPER, **parameters})
 
+    @unchanged_on_failure
     @with_callbacks
     @single_threaded_blas()
     def fit(self, X: ArrayLike, y: Any = None) -> "CoManifold":  # noqa: ARG002

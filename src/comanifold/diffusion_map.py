@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._eigenvectors import leading_eigenvectors
+from ._estimator_support import levels_to_caller, unchanged_on_failure
 from ._validation import check_choice, check_matrix, is_integer, masked_to_nan
 from .affinities import (
     affinities,
@@ -100,6 +101,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.density_normalization = density_normalization
         self.random_state = random_state
 
+    @unchanged_on_failure
     def fit(self, X: ArrayLike, y: Any = None) -> "DiffusionMap":  # noqa: ARG002
         """Embed the rows of X, or the points whose distances X holds.
 
@@ -236,5 +238,5 @@ def _warn_if_disconnected(walk: Any) -> None:
             f"the affinities fall into {n_parts} parts with nothing between them: the embedding "
             "separates the parts and says nothing of how they lie. A larger bandwidth joins them",
             UserWarning,
-            stacklevel=3,
+            stacklevel=levels_to_caller(),
         )
