@@ -15,6 +15,7 @@ from ._arrays import open_archive
 from ._files import whole_directory
 from ._restored_state import StateReader, parameters_from_json
 from ._saved_state import parameters_to_json, state_to_json
+from ._settings import check_settings
 
 _FORMAT = "comanifold model"
 _FORMAT_VERSION = 1
@@ -83,6 +84,7 @@ class SavingMixin:
             model = cls(
                 **parameters_from_json(description.get("parameters"), list(cls().get_params()))
             )
+            check_settings(model)
             state = description.get("state")
             if not isinstance(state, dict):
                 raise ValueError("it has no state")

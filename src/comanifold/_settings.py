@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 
 from . import __version__
 from ._checkpoint import Checkpoint
@@ -69,6 +69,8 @@ def check_settings(model: Any) -> Settings:
     else:
         _check_takes_distances(model.embedding)
     check_bandwidth(model.bandwidth)
+    check_count("n_components", model.n_components)
+    check_random_state(model.random_state)
     if model.absent is not None:
         check_choice("absent", model.absent, ["missing", "zero"], "None")
     if not isinstance(model.verbose, numbers.Integral):

@@ -128,9 +128,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
         self.eigenvalues_ = eigenvalues
         self._eigenvectors = vectors * np.sqrt(self._degree.sum()) / root[:, None]
-        # Negative eigenvalues keep their sign for any time.
-        powers = np.sign(eigenvalues) * np.abs(eigenvalues) ** self.diffusion_time
-        self.embedding_ = self._eigenvectors * powers
+        self.embedding_ = self._eigenvectors * self._powers(eigenvalues)
         self._n_features_out = self.n_components
         return self
 
@@ -169,6 +167,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         some = self.eigenvalues_ != 0.0
         powers[some] = np.abs(self.eigenvalues_[some]) ** (self.diffusion_time - 1.0)
         return (steps @ self._eigenvectors) * powers
+
+    def _powers(self, eigenvalues: Array) -> Array:
+        """The eigenvalues to the power of the time; negative ones keep their sign."""
+        return np.sign(eigenvalues) * np.abs(eigenvalues) ** self.diffusion_time
 
     def _normalized(self, affinity: Any, density: Array) -> Any:
         power = self.density_normalization
