@@ -14,8 +14,9 @@ from ._callbacks import CallbackSupportMixin, Progress, with_callbacks
 from ._embedded import EmbeddingMixin
 from ._estimator_support import unchanged_on_failure
 from ._kept_scales import KeptScalesMixin
-from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
+from ._notices import report_pass, warn_of_outlying, warn_of_unconverged, warn_of_unobserved
 from ._out_of_sample import PlacingMixin
+from ._outlying import without_outlying
 from ._pipeline import run_passes
 from ._plotted import PlottingMixin
 from ._saving import SavingMixin
@@ -255,7 +256,9 @@ class CoManifold(
 
         all_known = self._rows.all() and self._columns.all()
         observed = X if all_known else X[np.ix_(self._rows, self._columns)]
-        self._mean, self._scale = mean_and_scale(observed)
+        warn_of_outlying(X, names, getattr(self, "feature_names_in_", None))
+        # Of all entries but those that would leave the others without any weight.
+        self._mean, self._scale = mean_and_scale(without_outlying(observed))
         settings = replace(settings, n_candidates=choose_candidates(self, observed.shape))
         with open_checkpoint(self, X, settings) as checkpoint:
             last = run_passes(

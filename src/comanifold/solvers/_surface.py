@@ -11,7 +11,9 @@ order, or at the same time.
 - "paper": along the chain l grows, and from each of its scales an arm goes up in k. Algorithm 2
   of the paper ends with the first arm that leaves one row cluster.
 
-Past one cluster a cost changes nothing: those scales would repeat others and are left out.
+Past one cluster a cost changes nothing: those scales would repeat others and are left out. So are,
+if the matrix has entries that are many orders of magnitude larger than the others, all scales at
+which nothing fuses that was not fused at the one before.
 """
 
 import time
@@ -22,6 +24,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .._outlying import outlying_entries
 from ..graphs import Graph
 from ..penalties import Penalty
 from ._certificate import Certificate, holds_forces_up_to
@@ -48,6 +51,9 @@ _EDGES_AT_ONCE = 1024
 
 # How often the costs are quartered in search of a start.
 _MOST_DESCENTS = 25
+
+# Steps over which nothing fuses, after which there is nothing more to look for.
+_LONGEST_SKIP = 512
 
 # Costs at which all is one cluster are reached long before.
 _MOST_STEPS = 200
@@ -124,6 +130,7 @@ class Surface:
         self._solver = solver
         self._continuation = continuation
         self._stop = {"max_iter": max_iter, "tol": tol}
+        self._skips_idle = bool(outlying_entries(X).any())
         self._first_step: tuple[Solved | None, Solved | None] = None, None
 
     def solve(self, l: int, k: int, start: Solved | None = None) -> Solved:
@@ -239,7 +246,7 @@ class Surface:
         for _ in range(_MOST_STEPS):
             if all(self._is_fused(here, mode) for mode in range(2)):
                 break  # all rows are equal, and all columns
-            higher = self._step(here, (1, 1))
+            higher = self._next(here, (1, 1))
             if self._n_fused(higher) > 0:
                 self._first_step = here, higher
                 break
@@ -263,6 +270,30 @@ class Surface:
         )
 
     def _step(self, start: Solved, step: Step) -> Solved:
+        """The next scale, or the next at which something fuses if others are skipped."""
+        after = self._next(start, step)
+        if not self._skips_idle or not _is_idle(start, after):
+            return after
+        # Steps that double until something fuses, then the first one at which it does.
+        last, n_steps = after, 1
+        while _is_idle(start, after):
+            if n_steps > _LONGEST_SKIP:
+                return after
+            last, after, n_steps = after, self._leap(after, step, n_steps), 2 * n_steps
+        while n_steps > 2:
+            n_steps //= 2
+            middle = self._leap(last, step, n_steps // 2)
+            if _is_idle(start, middle):
+                last = middle
+            else:
+                after = middle
+        return after
+
+    def _leap(self, start: Solved, step: Step, n_steps: int) -> Solved:
+        l, k = start.scale.l + n_steps * step[0], start.scale.k + n_steps * step[1]
+        return self.solve(l, k, start)
+
+    def _next(self, start: Solved, step: Step) -> Solved:
         # The search for the start has been one step ahead.
         if step == (1, 1) and start is self._first_step[0]:
             return self._first_step[1]
@@ -271,6 +302,11 @@ class Surface:
     def _is_fused(self, solved: Solved, mode: int) -> bool:
         """Whether nothing is left to fuse in a mode."""
         return solved.iterate.V.shape[mode] <= self.fewest[mode]
+
+
+def _is_idle(start: Solved, after: Solved) -> bool:
+    """Whether nothing has fused from one scale to another."""
+    return start.iterate.V.shape == after.iterate.V.shape
 
 
 def _n_different(observed: NDArray[np.bool_], X: Array, edges: Edges) -> int:
