@@ -16,7 +16,6 @@ from ._estimator_support import unchanged_on_failure
 from ._kept_scales import KeptScalesMixin
 from ._notices import report_pass, warn_of_outlying, warn_of_unconverged, warn_of_unobserved
 from ._out_of_sample import PlacingMixin
-from ._outlying import without_outlying
 from ._pipeline import run_passes
 from ._plotted import PlottingMixin
 from ._saving import SavingMixin
@@ -24,7 +23,7 @@ from ._settings import check_settings, check_size, choose_candidates, open_check
 from ._threads import single_threaded_blas
 from ._validation import among_others, check_matrix, missing_to_nan, row_names
 from .penalties import Penalty
-from .solvers import mean_and_scale
+from .solvers import robust_units
 
 Array = NDArray[np.float64]
 
@@ -258,7 +257,7 @@ class CoManifold(
         observed = X if all_known else X[np.ix_(self._rows, self._columns)]
         warn_of_outlying(X, names, getattr(self, "feature_names_in_", None))
         # Of all entries but those that would leave the others without any weight.
-        self._mean, self._scale = mean_and_scale(without_outlying(observed))
+        self._mean, self._scale = robust_units(observed)
         settings = replace(settings, n_candidates=choose_candidates(self, observed.shape))
         with open_checkpoint(self, X, settings) as checkpoint:
             last = run_passes(

@@ -13,7 +13,8 @@ order, or at the same time.
 
 Past one cluster a cost changes nothing: those scales would repeat others and are left out. So are,
 if the matrix has entries that are many orders of magnitude larger than the others, all scales at
-which nothing fuses that was not fused at the one before.
+which nothing fuses that was not fused at the one before, and those beyond 16 doublings of a cost
+without a fusion: rows and columns with such an entry stay apart, and do not fill in the others.
 """
 
 import time
@@ -24,7 +25,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .._outlying import outlying_entries
+from .._outlying import without_outlying
 from ..graphs import Graph
 from ..penalties import Penalty
 from ._certificate import Certificate, holds_forces_up_to
@@ -52,8 +53,11 @@ _EDGES_AT_ONCE = 1024
 # How often the costs are quartered in search of a start.
 _MOST_DESCENTS = 25
 
-# Steps over which nothing fuses, after which there is nothing more to look for.
-_LONGEST_SKIP = 512
+# A residual, relative to the largest entry, that rounding errors stay below.
+_LEAST_TOL = 1e-13
+
+# Steps over which nothing fuses, after which what is left is so far apart that it stays apart.
+_LONGEST_SKIP = 16
 
 # Costs at which all is one cluster are reached long before.
 _MOST_STEPS = 200
@@ -129,8 +133,11 @@ class Surface:
         self._penalty = penalty
         self._solver = solver
         self._continuation = continuation
+        usual = without_outlying(X)
+        self._skips_idle = usual is not X
+        if self._skips_idle:
+            tol = max(tol, _LEAST_TOL * float(np.nanmax(np.abs(X))))
         self._stop = {"max_iter": max_iter, "tol": tol}
-        self._skips_idle = bool(outlying_entries(X).any())
         self._first_step: tuple[Solved | None, Solved | None] = None, None
 
     def solve(self, l: int, k: int, start: Solved | None = None) -> Solved:
@@ -146,7 +153,10 @@ class Surface:
                 done = descend(iterate, self._penalty, **self._stop)
                 if self._is_safe(done, problem):
                     return self._record(l, k, done.outcome, Certificate(done.stationarity), began)
-                outcome = secure(done.outcome, problem, self._penalty, **self._stop)
+                # The bound on forces is far from sharp where one entry has nearly all of them.
+                outcome = secure(
+                    done.outcome, problem, self._penalty, is_held=self._skips_idle, **self._stop
+                )
             else:
                 outcome = continue_fast(iterate, problem, self._penalty, **self._stop)
         else:
@@ -205,7 +215,10 @@ class Surface:
         for _ in range(_MOST_STEPS):
             if any(self._is_fused(start, mode) for mode in range(2) if step[mode]):
                 return
-            start = self._step(start, step)
+            ahead = self._step(start, step)
+            if ahead is None:
+                return
+            start = ahead
             yield start
 
     def arm(self, start: Solved, step: Step) -> Iterator[Solved]:
@@ -214,7 +227,10 @@ class Surface:
         for _ in range(_MOST_STEPS):
             if self._is_fused(start, mode):
                 return
-            start = self._step(start, step)
+            ahead = self._step(start, step)
+            if ahead is None:
+                return
+            start = ahead
             yield start
 
     def start(self) -> Solved:
@@ -269,16 +285,19 @@ class Surface:
             )
         )
 
-    def _step(self, start: Solved, step: Step) -> Solved:
-        """The next scale, or the next at which something fuses if others are skipped."""
+    def _step(self, start: Solved, step: Step) -> Solved | None:
+        """The next scale, or the next at which something fuses if others are skipped.
+
+        None where only what is out of all proportion is left to fuse.
+        """
         after = self._next(start, step)
         if not self._skips_idle or not _is_idle(start, after):
             return after
         # Steps that double until something fuses, then the first one at which it does.
         last, n_steps = after, 1
         while _is_idle(start, after):
-            if n_steps > _LONGEST_SKIP:
-                return after
+            if n_steps >= _LONGEST_SKIP:
+                return None
             last, after, n_steps = after, self._leap(after, step, n_steps), 2 * n_steps
         while n_steps > 2:
             n_steps //= 2
