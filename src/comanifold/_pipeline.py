@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ._callbacks import Progress
 from ._checkpoint import Checkpoint
 from ._outlying import without_outlying
-from ._parallel import in_parallel
+from ._parallel import check_backend, in_parallel
 from ._sweep import PairsOfModes, Sweep, Weights, sweep
 from ._threads import plain_interrupts, single_threaded_blas
 from .graphs import CandidatePairs, Graph, Pairs
@@ -87,6 +87,7 @@ class Beginning:
 @plain_interrupts()
 def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
     """The last pass over X, every row and column of which has an observed entry."""
+    check_backend()
     # Entries that are out of all proportion neither judge scales nor complete the others.
     usual = _usual(X)
     hidden = Hidden(usual, in_parts=settings.is_sparse)
