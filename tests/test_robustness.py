@@ -149,7 +149,6 @@ def test_every_matrix_has_a_finite_result_or_a_reason(X, parameters, data):
         assert_all_but_lost_are_finite(model, read)
 
 
-@pytest.mark.filterwarnings("ignore:X has .* times as far from the median")
 @given(X=matrices(4, 8), parameters=some_of(CO_MANIFOLD), other=matrices(4, 8))
 def test_fitting_again_leaves_the_same_bits(X, parameters, other):
     model = fitted(CoManifold(**parameters), X)
