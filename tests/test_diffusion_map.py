@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from comanifold import DiffusionMap, diffusion_map, masked_distances
+from comanifold import DiffusionMap, _eigenvectors, masked_distances
 
 
 @parametrize_with_checks([DiffusionMap(n_components=1)])
@@ -129,7 +129,7 @@ def test_a_new_point_with_nothing_in_common_belongs_nowhere():
 def test_sparse_distances_with_every_pair_agree_with_dense_ones(bandwidth, monkeypatch):
     distances = masked_distances(points(3, n_points=40))
     dense = DiffusionMap(3, metric="precomputed", bandwidth=bandwidth).fit(distances)
-    monkeypatch.setattr(diffusion_map, "_DENSE", 10)
+    monkeypatch.setattr(_eigenvectors, "_DENSE", 10)
     for X in (distances, sparse.csr_array(distances)):
         model = DiffusionMap(3, metric="precomputed", bandwidth=bandwidth).fit(X)
         np.testing.assert_allclose(model.eigenvalues_, dense.eigenvalues_, atol=1e-10)
@@ -246,7 +246,7 @@ def test_many_points_along_a_curve(monkeypatch):
     assert (found.eigenvalues_ > 1 - 1e-3).all()
     for k, values in enumerate(found.embedding_.T, start=1):
         assert abs(np.corrcoef(values, np.cos(k * np.pi * t))[0, 1]) > 0.999
-    monkeypatch.setattr(diffusion_map, "_DENSE", 5000)
+    monkeypatch.setattr(_eigenvectors, "_DENSE", 5000)
     exact = DiffusionMap(3, metric="precomputed").fit(upper + upper.T)
     np.testing.assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=0, atol=1e-11)
 

@@ -41,6 +41,17 @@ def test_workers_of_joblib_give_the_same_bits(backend):
         np.testing.assert_array_equal(model.estimate_at(*at), alone.estimate_at(*at))
 
 
+def test_a_backend_that_cannot_be_used_is_refused_at_once_with_one_that_can(monkeypatch):
+    model = CoManifold()
+    monkeypatch.setattr("comanifold._pipeline.Hidden", None)  # no work has begun
+    for n_jobs in (1, 2):
+        with (
+            parallel_config("multiprocessing", n_jobs=n_jobs),
+            pytest.raises(ValueError, match=r"backend 'multiprocessing'.*parallel_config.*loky"),
+        ):
+            model.fit(holes())
+
+
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_the_traversal_of_the_paper_ends_at_the_same_scale(backend):
     X = holes(seed=1)

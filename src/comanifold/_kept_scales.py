@@ -1,5 +1,7 @@
 """Looking at single scales of a fit that has kept them."""
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -53,7 +55,7 @@ class KeptScalesMixin:
         chain, own, other = TRAVERSALS[self._traversal][0], (1 - mode, mode), (mode, 1 - mode)
         path = [(self.scales_[0].l, self.scales_[0].k)]
         for step in ([chain, own] if chain[mode] else [own]) + [other]:
-            while (ahead := (path[-1][0] + step[0], path[-1][1] + step[1])) in kept:
+            while (ahead := _next_along(kept, path[-1], step)) is not None:
                 path.append(ahead)
         at = (self._all_row_labels, self._all_column_labels)[mode]
         # Costs as long as they grow, and doubled for every step after that.
@@ -83,6 +85,19 @@ class KeptScalesMixin:
                 "scales that would repeat others are left out; scales_ lists those there are"
             )
         return kept[l, k]
+
+
+def _next_along(
+    kept: Collection[tuple[int, int]], start: tuple[int, int], step: tuple[int, int]
+) -> tuple[int, int] | None:
+    """The nearest scale in a direction; None if there is none."""
+    ahead = [
+        (l, k)
+        for l, k in kept
+        if (n := max(l - start[0], k - start[1])) > 0
+        and (l, k) == (start[0] + n * step[0], start[1] + n * step[1])
+    ]
+    return min(ahead, default=None)
 
 
 def _in_place(labels: Labels, known: NDArray[np.bool_]) -> Labels:

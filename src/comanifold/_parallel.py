@@ -31,6 +31,7 @@ def in_parallel(
     The workers are those of the ambient `joblib.parallel_config`; without one, `n_jobs` of those
     that are preferred. Leaving by an error, or by Ctrl-C, ends what is still running.
     """
+    check_backend()
     client = _dask_client()
     # The rest of the calls would be made by the thread that talks to Dask, which must not wait.
     ahead = "2 * n_jobs" if client is None else "all"
@@ -49,6 +50,17 @@ def in_parallel(
                 # Closed, it would warn of the results that are lost; so it just stops.
                 results.throw(error)
             raise
+
+
+def check_backend() -> None:
+    """Refuse a backend of joblib that cannot hand out results as they are finished."""
+    backend, _ = get_active_backend()
+    if not getattr(backend, "supports_return_generator", False):
+        name = type(backend).__name__.removesuffix("Backend").lower()
+        raise ValueError(
+            f"joblib's backend {name!r} cannot hand out results as they are finished, which is "
+            'needed here: use joblib.parallel_config("loky") for processes, or "threading"'
+        )
 
 
 def share(value: Any) -> Any:

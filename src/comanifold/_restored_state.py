@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from ._saved_state import KINDS_OF_VALUES, MODES, PENALTIES, Arrays
+from ._state_checks import check_state
 from ._sweep import Blocks
 from ._validation import among_others
 from .diffusion_map import DiffusionMap
@@ -15,10 +16,14 @@ from .solvers import TRAVERSALS, Certificate, Scale
 
 
 def parameters_from_json(saved: Any, known: list[str]) -> dict[str, Any]:
-    """The parameters of a model, none of which is unknown."""
+    """The parameters of a model, none of which is unknown.
+
+    A loaded model has no checkpoint: fitting it again must not write where a file says.
+    """
     if not isinstance(saved, dict) or not set(saved) <= set(known):
         raise ValueError("the parameters are not those of a CoManifold")
-    return {name: _parameter_from_json(value) for name, value in saved.items()}
+    found = {name: _parameter_from_json(value) for name, value in saved.items()}
+    return {**found, "checkpoint": None} if "checkpoint" in known else found
 
 
 def _parameter_from_json(value: Any) -> Any:
@@ -65,6 +70,7 @@ class StateReader:
         for mode in MODES:
             own |= self._mode(mode, own["_maps"])
         own["_blocks"] = self._blocks(own["scales_"], known)
+        check_state(own)
         return own
 
     def _part(self, name: str, kind: type) -> Any:
@@ -195,7 +201,7 @@ def _scale_from_json(record: Any) -> Scale:
         if kind is float and not np.isfinite(value):
             raise ValueError(f"{name} of a scale is {value}")
     for name, value in certificate.items():
-        if value is not None:
+        if value is not None or name == "stationarity":
             _checked(value, float, name)
     try:
         return Scale(**record, certificate=Certificate(**certificate))

@@ -53,8 +53,8 @@ def _parameter_to_json(name: str, value: Any) -> Any:
         return value.item()
     if isinstance(value, (list, tuple)):
         return [_parameter_to_json(name, part) for part in value]
-    if name == "checkpoint" and value is not None:
-        return str(value)
+    if name == "checkpoint":
+        return None  # the place where one fit was kept is no part of the model
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise ValueError(f"{name}={value!r:.60} cannot be saved: it must be text or a number")

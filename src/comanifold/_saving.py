@@ -17,6 +17,7 @@ from ._arrays import open_archive
 from ._io import OwnedFolder, check_folder, complete_publication
 from ._restored_state import StateReader, parameters_from_json
 from ._saved_state import parameters_to_json, state_to_json
+from ._settings import check_settings
 
 _KIND = "model"
 _FORMAT = "comanifold model"
@@ -82,6 +83,7 @@ class SavingMixin:
             model = cls(
                 **parameters_from_json(description.get("parameters"), list(cls().get_params()))
             )
+            check_settings(model)
             state = description.get("state")
             if not isinstance(state, dict):
                 raise ValueError("it has no state")

@@ -4,7 +4,7 @@ import numbers
 from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 
 from ._pipeline import Settings
 from ._validation import (
@@ -45,6 +45,8 @@ def check_settings(model: Any) -> Settings:
     else:
         _check_takes_distances(model.embedding)
     check_bandwidth(model.bandwidth)
+    check_count("n_components", model.n_components)
+    check_random_state(model.random_state)
     if model.absent is not None:
         check_choice("absent", model.absent, ["missing", "zero"], "None")
     if not isinstance(model.verbose, numbers.Integral):

@@ -119,7 +119,12 @@ def without_infinite(distances: Any) -> Any:
 
 
 def with_zero_diagonal(distances: Any) -> Any:
-    """A sparse matrix in which the distance of every point to itself is stored."""
+    """The distances, with that of every point to itself set to zero; stored if sparse."""
+    if not sparse.issparse(distances):
+        if distances.diagonal().any():
+            distances = distances.copy()
+            np.fill_diagonal(distances, 0.0)
+        return distances
     entries = distances.tocoo()
     off = entries.row != entries.col
     own = np.arange(distances.shape[0])

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from ._estimator_support import levels_to_caller, unchanged_on_failure
 from ._threads import plain_interrupts
 from ._validation import (
     check_choice,
@@ -120,7 +121,7 @@ def co_cluster(
             f"co_cluster stopped with status {result.status!r} after {result.n_iter} iterations, "
             f"before reaching tol={tol:g}: {result.certificate}. Raise max_iter or tol",
             ConvergenceWarning,
-            stacklevel=3,  # one more for the context that the function runs in
+            stacklevel=levels_to_caller(),
         )
     return result
 
@@ -216,6 +217,7 @@ class CoCluster(BiclusterMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
+    @unchanged_on_failure
     def fit(self, X: ArrayLike, y: Any = None) -> "CoCluster":  # noqa: ARG002
         """Co-cluster X.
 

@@ -13,8 +13,9 @@ from sklearn.utils.validation import validate_data
 from ._callbacks import CallbackSupportMixin, Progress, with_callbacks
 from ._checkpoint import open_checkpoint
 from ._embedded import EmbeddingMixin
+from ._estimator_support import unchanged_on_failure
 from ._kept_scales import KeptScalesMixin
-from ._notices import report_pass, warn_of_unconverged, warn_of_unobserved
+from ._notices import report_pass, warn_of_outlying, warn_of_unconverged, warn_of_unobserved
 from ._out_of_sample import PlacingMixin
 from ._pipeline import run_passes
 from ._plotted import PlottingMixin
@@ -23,7 +24,7 @@ from ._settings import check_settings, check_size, choose_candidates
 from ._threads import single_threaded_blas
 from ._validation import among_others, check_matrix, missing_to_nan, row_names
 from .penalties import Penalty
-from .solvers import mean_and_scale
+from .solvers import robust_units
 
 Array = NDArray[np.float64]
 
@@ -227,6 +228,7 @@ class CoManifold(
         """The settings of the paper; `parameters` are set on top of them."""
         return cls(n_components, **{**_PAPER, **parameters})
 
+    @unchanged_on_failure
     @with_callbacks
     @single_threaded_blas()
     def fit(self, X: ArrayLike, y: Any = None) -> "CoManifold":  # noqa: ARG002
@@ -255,7 +257,9 @@ class CoManifold(
 
         all_known = self._rows.all() and self._columns.all()
         observed = X if all_known else X[np.ix_(self._rows, self._columns)]
-        self._mean, self._scale = mean_and_scale(observed)
+        warn_of_outlying(X, names, getattr(self, "feature_names_in_", None))
+        # Of all entries but those that would leave the others without any weight.
+        self._mean, self._scale = robust_units(observed)
         settings = replace(settings, n_candidates=choose_candidates(self, observed.shape))
         keep_scales = bool(self.keep_scales)
         with open_checkpoint(self.checkpoint, X, settings, keep_scales=keep_scales) as checkpoint:

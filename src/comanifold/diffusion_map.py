@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._sparse_eigenvectors import sparse_eigenvectors
+from ._eigenvectors import leading_eigenvectors
+from ._estimator_support import levels_to_caller, unchanged_on_failure
 from ._validation import check_choice, check_matrix, is_integer, masked_to_nan
 from .affinities import (
     affinities,
@@ -27,9 +26,6 @@ from .affinities import (
 from .graphs import masked_distances
 
 Array = NDArray[np.float64]
-
-# Up to this many points all eigenvectors that are needed come from a dense solver.
-_DENSE = 1500
 
 
 class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -105,6 +101,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.density_normalization = density_normalization
         self.random_state = random_state
 
+    @unchanged_on_failure
     def fit(self, X: ArrayLike, y: Any = None) -> "DiffusionMap":  # noqa: ARG002
         """Embed the rows of X, or the points whose distances X holds.
 
@@ -123,7 +120,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._degree = row_sums(walk)
         _warn_if_disconnected(walk)
         root = np.sqrt(self._degree)
-        eigenvalues, vectors = _leading_eigenvectors(
+        eigenvalues, vectors = leading_eigenvectors(
             scaled(walk, 1.0 / root, 1.0 / root),
             self.n_components,
             root / np.linalg.norm(root),
@@ -131,9 +128,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
         self.eigenvalues_ = eigenvalues
         self._eigenvectors = vectors * np.sqrt(self._degree.sum()) / root[:, None]
-        # Negative eigenvalues keep their sign for any time.
-        powers = np.sign(eigenvalues) * np.abs(eigenvalues) ** self.diffusion_time
-        self.embedding_ = self._eigenvectors * powers
+        self.embedding_ = self._eigenvectors * self._powers(eigenvalues)
         self._n_features_out = self.n_components
         return self
 
@@ -173,6 +168,10 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         powers[some] = np.abs(self.eigenvalues_[some]) ** (self.diffusion_time - 1.0)
         return (steps @ self._eigenvectors) * powers
 
+    def _powers(self, eigenvalues: Array) -> Array:
+        """The eigenvalues to the power of the time; negative ones keep their sign."""
+        return np.sign(eigenvalues) * np.abs(eigenvalues) ** self.diffusion_time
+
     def _normalized(self, affinity: Any, density: Array) -> Any:
         power = self.density_normalization
         if power == 0.0:
@@ -209,8 +208,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError("distances must not be negative or NaN; infinite ones are allowed")
         if reset:
             refuse_asymmetric(X)
-            if sparse.issparse(X):
-                return with_zero_diagonal(X)
+            return with_zero_diagonal(X)
         return X
 
     def _check_parameters(self, n_points: int) -> None:
@@ -234,33 +232,6 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return tags
 
 
-def _leading_eigenvectors(
-    S: Any, n_components: int, known: Array, random_state: Any
-) -> tuple[Array, Array]:
-    """The largest eigenvalues of S, and their vectors, but for the known one of eigenvalue 1."""
-    n_points = S.shape[0]
-    if n_points <= _DENSE or n_components > n_points // 4:
-        S = S.toarray() if sparse.issparse(S) else S
-        # All eigenvalues are at least -1: pushed down to that, the known one comes last.
-        deflated = S - 2.0 * np.outer(known, known)
-        first = n_points - n_components
-        eigenvalues, vectors = linalg.eigh(deflated, subset_by_index=[first, n_points - 1])
-    else:
-        start = check_random_state(random_state).uniform(-1.0, 1.0, n_points)
-        operator = LinearOperator(
-            S.shape, matvec=lambda x: S @ x - 2.0 * known * (known @ x), dtype=float
-        )
-        if sparse.issparse(S):
-            eigenvalues, vectors = sparse_eigenvectors(S, operator, n_components, known, start)
-        else:
-            eigenvalues, vectors = eigsh(operator, k=n_components, which="LA", v0=start, tol=1e-12)
-        order = np.argsort(eigenvalues)
-        eigenvalues, vectors = eigenvalues[order], vectors[:, order]
-    eigenvalues, vectors = eigenvalues[::-1], vectors[:, ::-1]
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(n_components)])
-    return eigenvalues, vectors * signs
-
-
 def _warn_if_disconnected(walk: Any) -> None:
     # An affinity that is stored but zero joins nothing.
     n_parts = connected_components(sparse.csr_array(walk != 0.0), directed=False)[0]
@@ -269,5 +240,5 @@ def _warn_if_disconnected(walk: Any) -> None:
             f"the affinities fall into {n_parts} parts with nothing between them: the embedding "
             "separates the parts and says nothing of how they lie. A larger bandwidth joins them",
             UserWarning,
-            stacklevel=3,
+            stacklevel=levels_to_caller(),
         )

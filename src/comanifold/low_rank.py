@@ -7,8 +7,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from ._eigenvectors import largest_eigenpairs
 from .metrics import Hidden
 
 Array = NDArray[np.float64]
@@ -145,8 +146,10 @@ def _largest_singular_value(X: Array, iterative: bool) -> float:
         return float(np.sqrt(max(_leading(X, 1, iterative)[0][-1], 0.0))) or 1.0
     gram = X.T @ X if X.shape[0] >= X.shape[1] else X @ X.T
     last = len(gram) - 1
-    square = linalg.eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0]
-    return float(np.sqrt(max(square, 0.0))) or 1.0
+    squares = linalg.eigh(gram, eigvals_only=True, subset_by_index=[last, last])
+    if not squares.size:  # as the solver of a part of the spectrum can fail
+        squares = linalg.eigvalsh(gram, driver="ev")
+    return float(np.sqrt(max(squares[-1], 0.0))) or 1.0
 
 
 @njit(cache=True, nogil=True)
@@ -164,8 +167,7 @@ def _leading(filled: Array, n_directions: int, iterative: bool) -> tuple[Array, 
     """The largest eigenvalues of filled' filled, growing, and their vectors."""
     n_columns = filled.shape[1]
     if not iterative or n_columns <= 4 * n_directions:
-        last = [n_columns - n_directions, n_columns - 1]
-        return linalg.eigh(filled.T @ filled, subset_by_index=last)
+        return largest_eigenpairs(filled.T @ filled, n_directions)
     products = LinearOperator(
         (n_columns, n_columns), matvec=lambda x: filled.T @ (filled @ x), dtype=float
     )
@@ -176,7 +178,10 @@ def _leading(filled: Array, n_directions: int, iterative: bool) -> tuple[Array, 
         start = np.abs(filled).sum(axis=0)
     if not start.any():
         return np.zeros(n_directions), np.eye(n_columns, n_directions)
-    squares, V = eigsh(products, k=n_directions, which="LA", v0=start, tol=_CLOSE_TO_EIGEN)
+    try:
+        squares, V = eigsh(products, k=n_directions, which="LA", v0=start, tol=_CLOSE_TO_EIGEN)
+    except ArpackError:
+        return largest_eigenpairs(filled.T @ filled, n_directions)
     order = np.argsort(squares)
     return squares[order], V[:, order]
 

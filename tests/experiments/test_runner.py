@@ -1,9 +1,18 @@
 """Pieces of work: done once, written whole, and failures on their own."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info
 
+from comanifold import DiffusionMap
 from comanifold._io import OwnedFolder
+from comanifold.baselines import SoftImpute
 from comanifold.experiments._runner import Unit, collect, run_units
 
 
@@ -54,3 +63,47 @@ def test_a_table_that_is_not_ours_is_neither_used_nor_replaced(folder):
     with pytest.raises(FileExistsError, match="not replaced"):
         list(run_units([unit], folder))
     assert (folder.path / unit.file).read_text() == "name,number\nmine,7\n"
+
+
+def threads(name):  # noqa: ARG001
+    return pd.DataFrame({"n": [pool["num_threads"] for pool in threadpool_info()]})
+
+
+def test_a_unit_runs_on_one_thread(folder):
+    units = [Unit("t", threads, (f"{n}",)) for n in range(3)]
+    list(run_units(units, folder))
+    assert (collect(units, folder)["n"] == 1).all()
+
+
+def embedded(seed):
+    X = np.random.default_rng(seed).normal(size=(260, 120))
+    X[X > 1.0] = np.nan
+    filled = SoftImpute(penalty=5.0, tol=0.1).fit_transform(X)
+    return pd.DataFrame(np.hstack([DiffusionMap(2).fit_transform(Z) for Z in (X, filled)]))
+
+
+def contents(folder):
+    return [file.read_bytes() for file in sorted(Path(folder).rglob("*.csv"))]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_tables_do_not_depend_on_processes_nor_on_threads_of_blas(tmp_path, n_threads):
+    units = [Unit("t", embedded, (seed,)) for seed in range(2)]
+    for name, n_jobs in (("here", 1), ("jobs", 2)):
+        with OwnedFolder(tmp_path / name, "test") as folder:
+            list(run_units(units, folder, n_jobs=n_jobs))
+    code = (
+        "import sys; from test_runner import *\n"
+        "with OwnedFolder(sys.argv[1], 'test') as folder:\n"
+        "    list(run_units([Unit('t', embedded, (s,)) for s in range(2)], folder))"
+    )
+    count = str(n_threads)
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "other")],
+        check=True,
+        cwd=Path(__file__).parent,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": count, "OMP_NUM_THREADS": count},
+    )
+    expected = contents(tmp_path / "here")
+    assert len(expected) == 2
+    assert contents(tmp_path / "jobs") == contents(tmp_path / "other") == expected

@@ -16,6 +16,7 @@ DOCUMENTED = (
     (ConvergenceWarning, ""),
     (UserWarning, r".*with no observed entry get no coordinates"),
     (UserWarning, r"the affinities fall into \d+ parts"),
+    (UserWarning, r"X has .* times as far from the median"),
 )
 
 

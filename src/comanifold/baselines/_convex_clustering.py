@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from .._estimator_support import unchanged_on_failure
 from .._validation import check_cost
 from ..co_clustering import co_cluster
 from ..graphs import Graph, masked_distances
@@ -66,6 +67,7 @@ class ConvexClustering(IncompleteMixin, ClusterMixin, BaseEstimator):
         self.cost = cost
         self.n_neighbors = n_neighbors
 
+    @unchanged_on_failure
     def fit(self, X: ArrayLike, y: Any = None) -> "ConvexClustering":  # noqa: ARG002
         """Cluster the rows of X.
 

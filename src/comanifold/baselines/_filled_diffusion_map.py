@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._estimator_support import unchanged_on_failure
 from ..diffusion_map import DiffusionMap
 from ._imputers import choose_imputer
 from ._incomplete import IncompleteMixin
@@ -77,6 +78,7 @@ class FilledDiffusionMap(
         self.diffusion_time = diffusion_time
         self.density_normalization = density_normalization
 
+    @unchanged_on_failure
     def fit(self, X: ArrayLike, y: Any = None) -> "FilledDiffusionMap":  # noqa: ARG002
         """Fill in X and embed its rows.
 

@@ -11,6 +11,7 @@ from sklearn.manifold import Isomap
 from sklearn.metrics.pairwise import nan_euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
+from .._estimator_support import unchanged_on_failure
 from .._validation import check_count
 from ._incomplete import IncompleteMixin
 
@@ -65,6 +66,7 @@ class MaskedIsomap(
         self.n_components = n_components
         self.n_neighbors = n_neighbors
 
+    @unchanged_on_failure
     def fit(self, X: ArrayLike, y: Any = None) -> "MaskedIsomap":  # noqa: ARG002
         """Embed the rows of X.
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from .._estimator_support import levels_to_caller, unchanged_on_failure
 from .._threads import single_threaded_blas
 from .._validation import check_count, check_stopping
 from ._incomplete import IncompleteMixin, column_means
@@ -106,6 +107,7 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.tol = tol
         self.random_state = random_state
 
+    @unchanged_on_failure
     def fit(self, X: ArrayLike, y: Any = None) -> "NLPCA":  # noqa: ARG002
         """Find the scores of the rows of X and the network that leads back to X.
 
@@ -130,7 +132,7 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 f"NLPCA stopped after {n_iter} iterations, before reaching tol={tol:g}. Raise "
                 "max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=levels_to_caller(),
             )
         self.loss_, self.n_iter_ = float(best.fun), n_iter
         self._known, self._network = unpack(best.x, X.shape, self.n_components, n_hidden)

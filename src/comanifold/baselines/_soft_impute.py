@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from .._estimator_support import levels_to_caller, unchanged_on_failure
 from .._threads import single_threaded_blas
 from .._validation import check_stopping, is_integer
 from ..metrics import Hidden
@@ -92,6 +93,7 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
         self.max_iter = max_iter
         self.tol = tol
 
+    @unchanged_on_failure
     def fit(self, X: ArrayLike, y: Any = None) -> "SoftImpute":  # noqa: ARG002
         """Find the matrix of low rank.
 
@@ -120,7 +122,7 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
                 f"SoftImpute stopped after {max_iter} iterations, before reaching tol={tol:g}. "
                 "Raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=levels_to_caller(),
             )
         values = np.maximum(values[:max_rank] - self.penalty_, 0.0)
         self.rank_ = int(np.count_nonzero(values))

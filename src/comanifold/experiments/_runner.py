@@ -10,9 +10,11 @@ from typing import Any
 
 import pandas as pd
 from joblib import parallel_config
+from threadpoolctl import threadpool_limits
 
 from .._io import OwnedFolder
 from .._parallel import in_parallel
+from .._threads import single_threaded_blas
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,14 @@ def run_units(
 
 def _attempt(unit: Unit) -> tuple[Unit, pd.DataFrame | None, str | None]:
     try:
-        # A unit is one task, also where the workers could share its parts.
-        with warnings.catch_warnings(), parallel_config("sequential"):
+        # A unit is one task, also where the workers could share its parts; and on one thread, so
+        # that its sums are added in the same order in any process and with any number of them.
+        with (
+            warnings.catch_warnings(),
+            parallel_config("sequential"),
+            single_threaded_blas(),
+            threadpool_limits(1, user_api="openmp"),
+        ):
             # How well each method did is in the table.
             warnings.simplefilter("ignore")
             return unit, unit.function(*unit.arguments), None
