@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ._estimator_support import levels_to_caller
-from ._outlying import outlying_entries
 from ._sweep import Sweep
 from ._validation import listing
 from .solvers import Scale
@@ -23,28 +22,42 @@ def warn_of_unobserved(mode: str, unobserved: NDArray[np.intp]) -> None:
         )
 
 
-def warn_of_outlying(
-    X: NDArray[np.float64], row_names: NDArray | None, column_names: NDArray | None
+def warn_of_outliers(
+    X: NDArray[np.float64],
+    outliers: NDArray[np.bool_],
+    row_names: NDArray | None,
+    column_names: NDArray | None,
 ) -> None:
-    """Name the largest of the entries that are out of all proportion to the others."""
-    outlying = outlying_entries(X)
-    if not outlying.any():
+    """Name the farthest of the entries that are left out of a fit."""
+    if not outliers.any():
         return
-    centre = np.nanmedian(X)
-    i, j = np.unravel_index(np.argmax(np.where(outlying, np.abs(X - centre), -1.0)), X.shape)
+    away = np.where(outliers, np.abs(X - np.nanmedian(X)), -1.0)
+    i, j = np.unravel_index(np.argmax(away), X.shape)
     where = ", ".join(
         f"{mode} {place}" if names is None else f"{mode} {str(names[place])!r:.40} ({place})"
         for mode, place, names in (("row", i, row_names), ("column", j, column_names))
     )
-    others = int(outlying.sum()) - 1
-    also = f", and {others} more entries are so large" if others else ""
+    n_others = int(outliers.sum()) - 1
+    others = f", and {n_others} more are as far off (ignored_entries_)" if n_others else ""
     warnings.warn(
-        f"X has {X[i, j]:.6g} in {where}, more than 100,000 times as far from the median as half "
-        f"of the entries are{also}: its row and column will be far from all others. If it is an "
-        "error, mark it missing with NaN; if not, consider a logarithm or ranks",
+        f"the entry {X[i, j]:.6g} in {where} is more than 100,000 times as far from the median as "
+        f"half of the entries are{others}: left out of the fit, as if it were missing. Correct it "
+        "or mark it missing with NaN; if it is right, take logarithms or ranks",
         UserWarning,
         stacklevel=levels_to_caller(),
     )
+
+
+def warn_of_stride(stride: int) -> None:
+    """Say that costs grow in larger steps."""
+    if stride > 1:
+        warnings.warn(
+            "the largest entries are more than a million times as far from the median as half of "
+            f"the entries are: costs grow by factors of {2**stride} instead of 2. Standardise "
+            "columns that are in different units; else consider a logarithm",
+            UserWarning,
+            stacklevel=levels_to_caller(),
+        )
 
 
 def warn_of_unconverged(scales: list[Scale], tol: float) -> None:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ._callbacks import Progress
 from ._checkpoint import Checkpoint
-from ._outlying import without_outlying
 from ._parallel import check_backend, in_parallel
 from ._sweep import PairsOfModes, Sweep, Weights, sweep
 from ._threads import plain_interrupts, single_threaded_blas
@@ -45,6 +44,8 @@ class Settings:
     max_iter: int
     tol: float
     n_jobs: int | None
+    # Doublings of a cost from one scale to the next.
+    stride: int = 1
     # Neighbours of each row and of each column whose distances are kept, None for all.
     n_candidates: tuple[int | None, int | None] = (None, None)
     checkpoint: Checkpoint | None = None
@@ -88,9 +89,7 @@ class Beginning:
 def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
     """The last pass over X, every row and column of which has an observed entry."""
     check_backend()
-    # Entries that are out of all proportion neither judge scales nor complete the others.
-    usual = _usual(X)
-    hidden = Hidden(usual, in_parts=settings.is_sparse)
+    hidden = Hidden(X, in_parts=settings.is_sparse)
     options: dict[str, Any] = {"report": report, "keep_scales": keep_scales}
     if not len(hidden.values):
         # Nothing is missing, and the metric is the Euclidean distance whatever the weights, and
@@ -104,7 +103,7 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     low_rank = settings.first_graphs == "low-rank"
     if low_rank:
         completion = LowRankCompletion(hidden, iterative=settings.is_sparse)
-        factors = completion.factors(usual)
+        factors = completion.factors(X)
     if settings.alpha is not None:
         weights = [CostWeights(settings.alpha)] * settings.n_passes
         return _passes(X, begin(X, factors, settings), settings, weights, "pass", **options)[-1]
@@ -113,8 +112,6 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     # An estimate predicts as well long before it is exact.
     rough = replace(settings, tol=max(settings.tol, _TOL_TO_JUDGE))
     rest = hidden.rest()
-    if usual is not X:
-        rest = np.where(np.isnan(usual), X, rest)
     beginnings = _beginnings(
         (rest, completion.factors_of_rest if low_rank else None, rough), (X, factors, settings)
     )
@@ -129,15 +126,6 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     weight = hidden.weigh(completion.predicted) / weights[-1].unit
     last.sweep.metric.add(fill_in(X, *factors), np.arange(len(X)), np.arange(X.shape[1]), weight)
     return _with_unit_weight(replace(last, low_rank_weight=weight))
-
-
-def _usual(X: Array) -> Array:
-    """X without outlying entries; X itself if nothing or too little else is missing or left."""
-    if not np.isnan(X).any():
-        return X
-    usual = without_outlying(X)
-    observed = ~np.isnan(usual)
-    return usual if observed.any(axis=0).all() and observed.any(axis=1).all() else X
 
 
 def _with_unit_weight(done: Pass) -> Pass:
@@ -223,6 +211,7 @@ def _begin(
         penalty=settings.penalty,
         solver=settings.solver,
         continuation=settings.continuation,
+        stride=settings.stride,
         max_iter=settings.max_iter,
         tol=settings.tol,
     )

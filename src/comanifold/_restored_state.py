@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ._outliers import find_outliers
 from ._saved_state import KINDS_OF_VALUES, MODES, PENALTIES, Arrays
 from ._state_checks import check_state
 from ._sweep import Blocks
@@ -56,6 +57,7 @@ class StateReader:
             "_X": self._array("_X", "f", sizes),
             "_filled": self._array("_filled", "f", known),
             "filled_": self._array("filled_", "f", sizes),
+            "ignored_entries_": np.argwhere(find_outliers(self._array("_X", "f", sizes))),
             "unobserved_rows_": np.flatnonzero(~rows),
             "unobserved_columns_": np.flatnonzero(~columns),
             "scales_": [_scale_from_json(record) for record in self._part("scales", list)],

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from ._outliers import without_outliers
 from ._validation import among_known, among_others, refuse_infinite
 from .affinities import affinities, find_bandwidth, row_sums, with_zero_diagonal
 from .diffusion_map import DiffusionMap
-from .solvers import Scale, robust_units
+from .solvers import Scale, mean_and_scale
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -67,8 +68,8 @@ def _check_data(own: dict[str, Any]) -> None:
     for name in ("low_rank_weight_", "n_iter_"):
         if not 0.0 <= own[name] < np.inf:
             raise ValueError(f"{name} must be finite and at least 0, and is {own[name]}")
-    known = X[np.ix_(rows, columns)]
-    mean, scale = robust_units(known)
+    known = without_outliers(X)[np.ix_(rows, columns)]
+    mean, scale = mean_and_scale(known)
     if not _is_close(own["_mean"], mean, scale):
         raise ValueError(f"_mean is {own['_mean']}, and that of _X is {mean}")
     if not _is_close(own["_scale"], scale, 0.0):

@@ -15,8 +15,15 @@ from ._checkpoint import open_checkpoint
 from ._embedded import EmbeddingMixin
 from ._estimator_support import unchanged_on_failure
 from ._kept_scales import KeptScalesMixin
-from ._notices import report_pass, warn_of_outlying, warn_of_unconverged, warn_of_unobserved
+from ._notices import (
+    report_pass,
+    warn_of_outliers,
+    warn_of_stride,
+    warn_of_unconverged,
+    warn_of_unobserved,
+)
 from ._out_of_sample import PlacingMixin
+from ._outliers import doublings_per_step, find_outliers
 from ._pipeline import run_passes
 from ._plotted import PlottingMixin
 from ._saving import SavingMixin
@@ -24,7 +31,7 @@ from ._settings import check_settings, check_size, choose_candidates
 from ._threads import single_threaded_blas
 from ._validation import among_others, check_matrix, missing_to_nan, row_names
 from .penalties import Penalty
-from .solvers import robust_units
+from .solvers import mean_and_scale
 
 Array = NDArray[np.float64]
 
@@ -141,6 +148,11 @@ class CoManifold(
     unobserved_rows_, unobserved_columns_ : ndarray of int
         Rows and columns without an observed entry. They are left in place: coordinates,
         distances and filled-in values are NaN (sparse distances: not stored), labels -1.
+    ignored_entries_ : ndarray of shape (n_ignored, 2)
+        Row and column of single entries that are more than 100,000 times as far from the median
+        as half of the entries are, with nothing in between. They would set the units of all
+        others: a warning names them, and they count as missing in the fit. `filled_` has them as
+        they are.
     scales_ : list of Scale
         One record for each pair of costs of the last pass: l, k, row_cost, column_cost,
         n_row_clusters, n_column_clusters, objective, certificate, n_iter, status, seconds,
@@ -246,6 +258,8 @@ class CoManifold(
         progress.begin_fit(X)
         names = row_names(X)
         self._X = X = check_matrix(self._read(X, reset=True))
+        outliers = find_outliers(X)
+        self.ignored_entries_ = np.argwhere(outliers)
         missing = np.isnan(X)
         self._rows, self._columns = ~missing.all(axis=1), ~missing.all(axis=0)
         check_size(int(self._rows.sum()), int(self._columns.sum()), self.n_components)
@@ -256,11 +270,16 @@ class CoManifold(
         self.row_names_in_ = names
 
         all_known = self._rows.all() and self._columns.all()
-        observed = X if all_known else X[np.ix_(self._rows, self._columns)]
-        warn_of_outlying(X, names, getattr(self, "feature_names_in_", None))
-        # Of all entries but those that would leave the others without any weight.
-        self._mean, self._scale = robust_units(observed)
-        settings = replace(settings, n_candidates=choose_candidates(self, observed.shape))
+        warn_of_outliers(X, outliers, names, getattr(self, "feature_names_in_", None))
+        usable = np.where(outliers, np.nan, X) if outliers.any() else X
+        observed = usable if all_known else usable[np.ix_(self._rows, self._columns)]
+        self._mean, self._scale = mean_and_scale(observed)
+        settings = replace(
+            settings,
+            n_candidates=choose_candidates(self, observed.shape),
+            stride=doublings_per_step(observed),
+        )
+        warn_of_stride(settings.stride)
         keep_scales = bool(self.keep_scales)
         with open_checkpoint(self.checkpoint, X, settings, keep_scales=keep_scales) as checkpoint:
             last = run_passes(
@@ -282,8 +301,8 @@ class CoManifold(
         metric = last.sweep.metric
         self._total_weight, self._filled = metric.total_weight, metric.filled
         estimate = self._scale * self._filled + self._mean
-        filled = np.where(np.isnan(observed), estimate, observed)
-        self.filled_ = among_others(filled, self._rows, self._columns)
+        estimate = among_others(estimate, self._rows, self._columns)
+        self.filled_ = np.where(missing, estimate, X)
         by_row, by_column = metric.distances()
         self._publish("row", by_row, self._rows)
         self._publish("column", by_column, self._columns)

@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .._outlying import without_outlying
-
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
@@ -96,10 +94,8 @@ class Hidden:
     """
 
     def __init__(self, X: Array, *, in_parts: bool = False):
-        # What is out of all proportion cannot be predicted, and would drown all other errors.
-        usual = without_outlying(X)
-        rows, columns = np.nonzero(~np.isnan(usual))
-        if not np.isnan(X).any():
+        rows, columns = np.nonzero(~np.isnan(X))
+        if len(rows) == X.size:
             rows, columns = rows[:0], columns[:0]
         values = X[rows, columns]
         ties = np.zeros(len(values))
@@ -127,7 +123,7 @@ class Hidden:
         self.rows, self.columns = rows[chosen], columns[chosen]
         self.values = X[self.rows, self.columns]
         self._X = X
-        self.floor = 1e-6 * float(np.nanvar(usual)) or 1.0
+        self.floor = 1e-6 * float(np.nanvar(X)) or 1.0
 
     def rest(self) -> Array:
         """A copy of the matrix without them: not kept, because it is large and soon let go."""

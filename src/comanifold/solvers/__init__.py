@@ -3,7 +3,7 @@
 from ._certificate import Certificate
 from ._objective import dual_bound, objective
 from ._result import CoClustering
-from ._solve import SOLVERS, mean_and_scale, robust_units, solve
+from ._solve import SOLVERS, mean_and_scale, solve
 from ._surface import TRAVERSALS, Scale, Solved, Surface
 
 __all__ = [
@@ -17,6 +17,5 @@ __all__ = [
     "dual_bound",
     "mean_and_scale",
     "objective",
-    "robust_units",
     "solve",
 ]

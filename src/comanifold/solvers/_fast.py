@@ -60,17 +60,9 @@ def continue_fast(
 
 
 def secure(
-    outcome: Outcome,
-    problem: Problem,
-    penalty: Penalty,
-    *,
-    max_iter: int,
-    tol: float,
-    is_held: bool = False,
+    outcome: Outcome, problem: Problem, penalty: Penalty, *, max_iter: int, tol: float
 ) -> Outcome:
     """Restart where that must end lower, and go on where nothing surely holds what has fused.
-
-    The latter not if it is known to be held.
 
     A concave penalty can leave a descent in a local minimum above the estimate with all that
     is connected fused: then it starts from there.
@@ -80,7 +72,7 @@ def secure(
     if constant.objective(penalty) < outcome.history[-1] and left > 0:
         more = minimise_by_quadratics(constant, penalty, max_iter=left, tol=tol)
         outcome = _append(outcome, more)
-    if is_held or holds_any_force(outcome.iterate, problem, penalty):
+    if holds_any_force(outcome.iterate, problem, penalty):
         return outcome
     left = max_iter - outcome.n_iter
     if left <= 0:  # nothing is known to hold what has fused

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._outlying import without_outlying
 from ..graphs import Graph
 from ..penalties import Penalty
 from ._certificate import Certificate, relative_gap, stationarity
@@ -98,11 +97,6 @@ def tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
     if objective < history[-1]:
         history = [*history, objective]
     return replace(outcome, iterate=iterate, history=history)
-
-
-def robust_units(X: Array) -> tuple[float, float]:
-    """Mean and standard deviation of the observed entries but the outlying ones."""
-    return mean_and_scale(without_outlying(X))
 
 
 def mean_and_scale(X: Array) -> tuple[float, float]:

@@ -11,10 +11,8 @@ order, or at the same time.
 - "paper": along the chain l grows, and from each of its scales an arm goes up in k. Algorithm 2
   of the paper ends with the first arm that leaves one row cluster.
 
-Past one cluster a cost changes nothing: those scales would repeat others and are left out. So are,
-if the matrix has entries that are many orders of magnitude larger than the others, all scales at
-which nothing fuses that was not fused at the one before, and those beyond 16 doublings of a cost
-without a fusion: rows and columns with such an entry stay apart, and do not fill in the others.
+Past one cluster a cost changes nothing: those scales would repeat others and are left out. With a
+stride, every step multiplies a cost by so many powers of two at once.
 """
 
 import time
@@ -25,7 +23,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .._outlying import without_outlying
 from ..graphs import Graph
 from ..penalties import Penalty
 from ._certificate import Certificate, holds_forces_up_to
@@ -52,12 +49,6 @@ _EDGES_AT_ONCE = 1024
 
 # How often the costs are quartered in search of a start.
 _MOST_DESCENTS = 25
-
-# A residual, relative to the largest entry, that rounding errors stay below.
-_LEAST_TOL = 1e-13
-
-# Steps over which nothing fuses, after which what is left is so far apart that it stays apart.
-_LONGEST_SKIP = 16
 
 # Costs at which all is one cluster are reached long before.
 _MOST_STEPS = 200
@@ -125,6 +116,7 @@ class Surface:
         penalty: Penalty,
         solver: str,
         continuation: bool,
+        stride: int = 1,
         max_iter: int,
         tol: float,
     ):
@@ -133,10 +125,7 @@ class Surface:
         self._penalty = penalty
         self._solver = solver
         self._continuation = continuation
-        usual = without_outlying(X)
-        self._skips_idle = usual is not X
-        if self._skips_idle:
-            tol = max(tol, _LEAST_TOL * float(np.nanmax(np.abs(X))))
+        self._stride = stride
         self._stop = {"max_iter": max_iter, "tol": tol}
         self._first_step: tuple[Solved | None, Solved | None] = None, None
 
@@ -153,10 +142,7 @@ class Surface:
                 done = descend(iterate, self._penalty, **self._stop)
                 if self._is_safe(done, problem):
                     return self._record(l, k, done.outcome, Certificate(done.stationarity), began)
-                # The bound on forces is far from sharp where one entry has nearly all of them.
-                outcome = secure(
-                    done.outcome, problem, self._penalty, is_held=self._skips_idle, **self._stop
-                )
+                outcome = secure(done.outcome, problem, self._penalty, **self._stop)
             else:
                 outcome = continue_fast(iterate, problem, self._penalty, **self._stop)
         else:
@@ -215,10 +201,7 @@ class Surface:
         for _ in range(_MOST_STEPS):
             if any(self._is_fused(start, mode) for mode in range(2) if step[mode]):
                 return
-            ahead = self._step(start, step)
-            if ahead is None:
-                return
-            start = ahead
+            start = self._step(start, step)
             yield start
 
     def arm(self, start: Solved, step: Step) -> Iterator[Solved]:
@@ -227,10 +210,7 @@ class Surface:
         for _ in range(_MOST_STEPS):
             if self._is_fused(start, mode):
                 return
-            ahead = self._step(start, step)
-            if ahead is None:
-                return
-            start = ahead
+            start = self._step(start, step)
             yield start
 
     def start(self) -> Solved:
@@ -262,7 +242,7 @@ class Surface:
         for _ in range(_MOST_STEPS):
             if all(self._is_fused(here, mode) for mode in range(2)):
                 break  # all rows are equal, and all columns
-            higher = self._next(here, (1, 1))
+            higher = self._step(here, (1, 1))
             if self._n_fused(higher) > 0:
                 self._first_step = here, higher
                 break
@@ -285,47 +265,20 @@ class Surface:
             )
         )
 
-    def _step(self, start: Solved, step: Step) -> Solved | None:
-        """The next scale, or the next at which something fuses if others are skipped.
-
-        None where only what is out of all proportion is left to fuse.
-        """
-        after = self._next(start, step)
-        if not self._skips_idle or not _is_idle(start, after):
-            return after
-        # Steps that double until something fuses, then the first one at which it does.
-        last, n_steps = after, 1
-        while _is_idle(start, after):
-            if n_steps >= _LONGEST_SKIP:
-                return None
-            last, after, n_steps = after, self._leap(after, step, n_steps), 2 * n_steps
-        while n_steps > 2:
-            n_steps //= 2
-            middle = self._leap(last, step, n_steps // 2)
-            if _is_idle(start, middle):
-                last = middle
-            else:
-                after = middle
-        return after
-
-    def _leap(self, start: Solved, step: Step, n_steps: int) -> Solved:
-        l, k = start.scale.l + n_steps * step[0], start.scale.k + n_steps * step[1]
-        return self.solve(l, k, start)
-
-    def _next(self, start: Solved, step: Step) -> Solved:
+    def _step(self, start: Solved, step: Step) -> Solved:
         # The search for the start has been one step ahead.
         if step == (1, 1) and start is self._first_step[0]:
             return self._first_step[1]
-        return self.solve(start.scale.l + step[0], start.scale.k + step[1], start)
+        l, k = (at + self._stride * by for at, by in zip(_place(start), step, strict=True))
+        return self.solve(l, k, start)
 
     def _is_fused(self, solved: Solved, mode: int) -> bool:
         """Whether nothing is left to fuse in a mode."""
         return solved.iterate.V.shape[mode] <= self.fewest[mode]
 
 
-def _is_idle(start: Solved, after: Solved) -> bool:
-    """Whether nothing has fused from one scale to another."""
-    return start.iterate.V.shape == after.iterate.V.shape
+def _place(solved: Solved) -> Step:
+    return solved.scale.l, solved.scale.k
 
 
 def _n_different(observed: NDArray[np.bool_], X: Array, edges: Edges) -> int:
