@@ -127,7 +127,7 @@ def test_a_stopped_fit_goes_on_with_the_same_bits(tmp_path, monkeypatch):
     scale = model.scales_[2]
     estimates = (m.estimate_at(scale.l, scale.k) for m in (model, undisturbed))
     np.testing.assert_array_equal(*estimates)
-    with pytest.raises(ValueError, match=r"belongs to another fit.*neighbours with a distance"):
+    with pytest.raises(ValueError, match=r"belongs to another fit.*n_candidates"):
         CoManifold(**{**parameters, "distances": "dense"}, checkpoint=tmp_path).fit(X)
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from joblib import Parallel, delayed
-from joblib.parallel import get_active_backend
+from joblib.parallel import SequentialBackend, get_active_backend
 
 
 class StopSign:
@@ -55,6 +55,8 @@ def in_parallel(
 def check_backend() -> None:
     """Refuse a backend of joblib that cannot hand out results as they are finished."""
     backend, _ = get_active_backend()
+    if isinstance(backend, SequentialBackend):
+        return  # one call after the other
     if not getattr(backend, "supports_return_generator", False):
         name = type(backend).__name__.removesuffix("Backend").lower()
         raise ValueError(

@@ -46,7 +46,10 @@ def check_settings(model: Any) -> Settings:
         _check_takes_distances(model.embedding)
     check_bandwidth(model.bandwidth)
     check_count("n_components", model.n_components)
-    check_random_state(model.random_state)
+    try:
+        check_random_state(model.random_state)
+    except ValueError as error:
+        raise ValueError(f"random_state: {error}") from error
     if model.absent is not None:
         check_choice("absent", model.absent, ["missing", "zero"], "None")
     if not isinstance(model.verbose, numbers.Integral):

@@ -1,6 +1,7 @@
 """`comanifold fit`: from a file to a folder with all there is to see."""
 
 import os
+import re
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 # Fits that take longer than this are kept so that they can go on after a stop.
 _LONG = 120.0
-_CHECKPOINT = "checkpoint-"
 
 
 @click.command(
@@ -171,8 +171,11 @@ def _checkpoints(
         return {step: asked / step for step in ("fit", "check")}
     if seconds <= _LONG:
         return {}
-    key = sha256(values.tobytes() + repr(sorted(model.get_params().items())).encode()).hexdigest()
-    return {step: _free(out, f"{_CHECKPOINT}{key[:8]}-{step}") for step in ("fit", "check")}
+    parameters = sorted(
+        (name, value) for name, value in model.get_params().items() if name != "n_jobs"
+    )
+    key = sha256(values.tobytes() + repr(parameters).encode()).hexdigest()
+    return {step: _free(out, f"checkpoint-{key[:8]}-{step}") for step in ("fit", "check")}
 
 
 def _free(out: Path, name: str) -> Path:
@@ -190,8 +193,9 @@ def _remove_checkpoints(out: Path) -> None:
     """Delete what this fit, and interrupted ones before it, have kept in the results."""
     from .._io import OwnedFolder, kind_of_folder
 
-    for path in out.glob(f"{_CHECKPOINT}*"):
-        if not path.is_symlink() and kind_of_folder(path) == "checkpoint":
+    for path in out.iterdir():
+        is_automatic = re.fullmatch("checkpoint-[0-9a-f]{8}-(fit|check)(-[0-9]+)?", path.name)
+        if is_automatic and not path.is_symlink() and kind_of_folder(path) == "checkpoint":
             with suppress(OSError, RuntimeError, ValueError):
                 OwnedFolder(path, "checkpoint").remove()
 

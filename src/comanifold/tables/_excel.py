@@ -1,10 +1,10 @@
 """Spreadsheets in XLSX files."""
 
 import datetime
+import errno
 import re
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,10 +37,8 @@ def read_excel(path: Path, options: Options, missing: Missing) -> Table:
     _check_archive(path)
     sheet = _chosen_sheet(path, options)
     table = read_records(_sheet_source(path, sheet, options), options, missing)
-    try:
+    with _damage_told():
         n_formulas = _count_formulas_without_result(path)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise TableError(f"not an XLSX file that can be read: {error}") from error
     if not n_formulas:
         return table
     doubt = (
@@ -71,11 +69,8 @@ def _lacks_result(cell: bytes) -> bool:
 
 def _check_archive(path: Path) -> None:
     """Refuse what is not an archive of a spreadsheet, or would fill the memory."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            sizes = {info.filename: info.file_size for info in archive.infolist()}
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError) as error:
-        raise TableError(f"not an XLSX file that can be read: {error}") from error
+    with _damage_told(), zipfile.ZipFile(path) as archive:
+        sizes = {info.filename: info.file_size for info in archive.infolist()}
     texts = sum(size for name, size in sizes.items() if "/worksheets/" not in name)
     if sum(sizes.values()) > _MOST_BYTES or texts > _MOST_BYTES_OF_TEXTS:
         raise TableError(
@@ -94,17 +89,26 @@ def _open_workbook(path: Path) -> Iterator[Any]:
         raise ImportError(
             f"XLSX files need {error.name}: pip install 'comanifold[formats]'"
         ) from error
+    with _damage_told(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        try:
+            yield book
+        finally:
+            book.close()
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Turn whatever the readers of a damaged file stumble over into a TableError."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-            try:
-                yield book
-            finally:
-                book.close()
-    except (TableError, OSError, MemoryError):
+        yield
+    except (TableError, MemoryError):
         raise
-    except Exception as error:  # whatever its reader stumbles over
+    except Exception as error:
+        # Of the errors of the system, a place in the file that cannot be is damage.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         raise TableError(f"not an XLSX file that can be read: {error}") from error
 
 
