@@ -226,7 +226,7 @@ def move_to_new(part: Path, path: Path) -> None:
     """Give a complete file its name; FileExistsError if there is something of that name."""
     try:
         os.link(part, path)
-    except FileExistsError:
+    except (FileExistsError, FileNotFoundError):
         raise
     except OSError:  # file systems without hard links
         if os.path.lexists(path):
@@ -283,10 +283,9 @@ def clear_leftovers(parent: Path, *, published: bool = False) -> None:
 def _clear_new_file(path: Path) -> None:
     """Delete a file that was never given its name, if it has the token of its name in it."""
     token = path.name.removeprefix(_PREFIX).removesuffix(".json")
-    with open(path, "r+b") as file:
-        is_dead = try_lock(file) and is_file_at(file, path)
-        is_ours = _is_token(token) and f'"token": "{token}"'.encode() in file.read(_HEADER)
-    if is_dead and is_ours:
+    with open(path, "rb") as file:
+        content = file.read(_HEADER)
+    if _is_token(token) and (not content or f'"token": "{token}"'.encode() in content):
         path.unlink()
 
 

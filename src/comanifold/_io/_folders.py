@@ -142,10 +142,15 @@ class OwnedFolder:
     def _open(self, kind: str, description: dict[str, Any]) -> tuple[IO[bytes], bool]:
         """Open and lock the manifest, written if there is none."""
         path = self.path / MANIFEST
+        is_new = False
         for _ in range(10):
             if not os.path.lexists(path):
-                with suppress(FileExistsError):
-                    return self._create(path, kind, description), True
+                # Another process may be faster, or take the new file for a leftover.
+                with suppress(FileExistsError, FileNotFoundError):
+                    self._create(path, kind, description)
+                    is_new = True
+            if not os.path.lexists(path):
+                continue
             if not is_regular(path):
                 raise FileExistsError(f"{path} is not a file of comanifold: name another folder")
             if path.stat().st_size > _MOST_BYTES:
@@ -153,12 +158,12 @@ class OwnedFolder:
             file = open(path, "r+b", buffering=0)  # noqa: SIM115
             self._lock(file)
             if is_file_at(file, path):
-                return file, False
+                return file, is_new
             file.close()  # deleted by the process that had it
         raise RuntimeError(f"{str(self.path)!r} is in use by other runs: name another folder")
 
-    def _create(self, path: Path, kind: str, description: dict[str, Any]) -> IO[bytes]:
-        """Write a manifest that is there with its first line or not at all, and lock it."""
+    def _create(self, path: Path, kind: str, description: dict[str, Any]) -> None:
+        """Write a manifest that is there with its first line or not at all."""
         token = new_token()
         header = {
             "format": _FORMAT,
@@ -168,19 +173,12 @@ class OwnedFolder:
             "description": description,
         }
         part = new_file_path(self.path, token)
-        file = open(part, "x+b", buffering=0)  # noqa: SIM115
         try:
-            self._lock(file)
-            file.write(json.dumps(header).encode() + b"\n")
-            file.seek(0)
+            part.write_bytes(json.dumps(header).encode() + b"\n")
             move_to_new(part, path)
-        except BaseException:
-            file.close()
-            raise
         finally:
             with suppress(OSError):
                 part.unlink()
-        return file
 
     def _lock(self, file: IO[bytes]) -> None:
         is_ours = True
