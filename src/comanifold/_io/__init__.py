@@ -4,6 +4,8 @@ from ._files import (
     TemporaryFolder,
     atomic_file,
     check_space,
+    is_regular,
+    refuse_special,
     write_with_backup,
 )
 from ._folders import OwnedFolder, check_folder, complete_publication, kind_of_folder
@@ -15,6 +17,8 @@ __all__ = [
     "check_folder",
     "check_space",
     "complete_publication",
+    "is_regular",
     "kind_of_folder",
+    "refuse_special",
     "write_with_backup",
 ]
