@@ -8,7 +8,7 @@ from ._files import (
     refuse_special,
     write_with_backup,
 )
-from ._folders import OwnedFolder, check_folder, complete_publication, kind_of_folder
+from ._folders import OwnedFolder, check_folder, checksum, complete_publication, kind_of_folder
 
 __all__ = [
     "OwnedFolder",
@@ -16,6 +16,7 @@ __all__ = [
     "atomic_file",
     "check_folder",
     "check_space",
+    "checksum",
     "complete_publication",
     "is_regular",
     "kind_of_folder",
