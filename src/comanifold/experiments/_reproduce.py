@@ -83,7 +83,8 @@ def reproduce(
         How much to do; by default all of it.
     n_jobs : int, optional
         Pieces of work done side by side, in processes unless a `joblib.parallel_config` says
-        otherwise. The tables are the same.
+        otherwise. In processes the tables are the same; on threads (``"threading"``) they take
+        longer, and those of "nlpca" may differ in the third digit.
     report : callable, optional
         Told of the progress.
     """
