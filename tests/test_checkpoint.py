@@ -1,5 +1,6 @@
 """A fit that is stopped goes on where it was."""
 
+import os
 import subprocess
 import sys
 import types
@@ -232,3 +233,15 @@ def test_nothing_half_written_is_left(tmp_path, monkeypatch):
 def test_a_checkpoint_must_be_a_path():
     with pytest.raises(ValueError, match="checkpoint must be a directory, got 3"):
         CoManifold(checkpoint=3).fit(holes())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_the_place_of_a_part_is_an_error_and_no_wait(tmp_path):
+    X = holes(12, 9)
+    model = CoManifold(checkpoint=tmp_path / "kept").fit(X)
+    part = next((tmp_path / "kept").glob("*.npz"))
+    part.unlink()
+    os.mkfifo(part)
+    with pytest.raises(FileExistsError, match="not replaced"):
+        model.fit(X)
+    assert part.is_fifo()

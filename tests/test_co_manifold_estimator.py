@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.manifold import MDS, Isomap
+from sklearn.manifold import MDS, Isomap, SpectralEmbedding
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -129,13 +129,17 @@ def test_any_estimator_of_distances_can_embed():
     assert list(isomap.get_feature_names_out()) == [f"comanifold{i}" for i in range(3)]
 
 
-def test_an_estimator_that_places_no_new_points():
-    # A random start of its own, and no transform.
+def _mds():
+    """A random start of its own, and no transform."""
     parameters = {"n_init": 1, "init": "random"}
     try:
-        mds = MDS(metric="precomputed", **parameters)
+        return MDS(metric="precomputed", **parameters)
     except TypeError:  # older versions
-        mds = MDS(dissimilarity="precomputed", n_init=1)
+        return MDS(dissimilarity="precomputed", n_init=1)
+
+
+def test_an_estimator_that_places_no_new_points():
+    mds = _mds()
     model = CoManifold(embedding=mds, random_state=3).fit(blocks())
     again = CoManifold(embedding=mds, random_state=3).fit(blocks())
     np.testing.assert_array_equal(model.row_embedding_, again.row_embedding_)
@@ -196,3 +200,27 @@ def test_verbose_reports_on_standard_error(capfd):
     assert "n_row_clusters=24" in err
     CoManifold().fit(blocks())
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("make", [lambda: SpectralEmbedding(affinity="precomputed"), _mds])
+def test_what_cannot_transform_has_no_such_method(make):
+    X, embedding = blocks(), make()
+    model = CoManifold(embedding=embedding, random_state=0)
+    for unfitted in (model, clone(model), clone(model).set_output(transform="pandas")):
+        assert not hasattr(unfitted, "transform")
+        assert not hasattr(unfitted, "transform_columns")
+    with pytest.raises(AttributeError, match=r"CoManifold.*transform"):
+        model.transform(X)
+    model.set_output(transform="pandas").fit(X)
+    assert list(model.fit_transform(X).columns) == ["comanifold0", "comanifold1"]
+    assert not hasattr(model, "transform")
+    pipeline = make_pipeline(StandardScaler(), clone(model))
+    assert pipeline.fit_transform(X).shape == (len(X), 2)
+    assert not hasattr(pipeline, "transform")
+    with pytest.raises(TypeError, match="intermediate steps"):
+        make_pipeline(clone(model), StandardScaler()).fit(X)
+    # What was fitted counts.
+    assert not hasattr(model.set_params(embedding="diffusion"), "transform")
+    assert hasattr(clone(model), "transform")
+    fitted = CoManifold().fit(X).set_params(embedding=embedding)
+    assert fitted.transform(X + 0.01).shape == (len(X), 2)

@@ -144,3 +144,11 @@ def test_ordinary_matrices_have_no_outliers():
         warnings.simplefilter("error")
         for X in (holes(), groups(), counts, np.log1p(counts), (holes() > 0).astype(float)):
             CoManifold().fit(X)
+
+
+def test_the_quotient_of_the_largest_entry_and_the_usual_one_may_overflow():
+    X = np.random.default_rng(0).normal(size=(8, 6)) * 1e-310
+    X[1] = 7.0
+    with pytest.warns(UserWarning, match="times as far from the median"):
+        model = CoManifold().fit(X)
+    assert np.isfinite(model.row_embedding_).all()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import Parallel, delayed, parallel_config
 from oracles.fits import assert_same_fit, holes
 
 from comanifold import CoManifold, _sweep
@@ -29,7 +29,7 @@ def client():
         yield client
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
 def test_workers_of_joblib_give_the_same_bits(backend):
     X = holes()
     with parallel_config(backend, n_jobs=2):
@@ -50,6 +50,19 @@ def test_a_backend_that_cannot_be_used_is_refused_at_once_with_one_that_can(monk
             pytest.raises(ValueError, match=r"backend 'multiprocessing'.*parallel_config.*loky"),
         ):
             model.fit(holes())
+
+
+def _fit_within_workers():
+    (model,) = Parallel(1)([delayed(CoManifold().fit)(holes())])
+    return model
+
+
+def test_fits_deep_inside_workers_of_joblib_give_the_same_bits():
+    with parallel_config("threading", n_jobs=2):
+        inner = delayed(lambda: Parallel(2)([delayed(_fit_within_workers)()] * 2)[0])
+        models = Parallel(2)([inner()] * 2)
+    for model in models:
+        assert_same_fit(model, CoManifold().fit(holes()))
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])

@@ -1,8 +1,11 @@
 """Models that are saved and loaded again."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-from oracles.fits import holes
+from oracles.fits import holes, random_matrix
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
@@ -171,3 +174,33 @@ def test_a_save_that_fails_leaves_what_was_there(model, saved, monkeypatch):
         model.save(saved.parent / "new")
     assert {file.name: file.read_bytes() for file in saved.iterdir()} == before
     assert [entry.name for entry in saved.parent.iterdir()] == ["model"]
+
+
+SAVE_OVER_AND_OVER = """
+import sys
+from comanifold import CoManifold
+models = [CoManifold.load(path) for path in sys.argv[2:]]
+print("ready", flush=True)
+for i in range(100_000):
+    models[i % 2].save(sys.argv[1], overwrite=True)
+"""
+
+
+def test_a_model_that_is_being_replaced_is_one_or_the_other(tmp_path):
+    """Never a mixture, nor an error."""
+    models = [CoManifold().fit(random_matrix(seed, 8, 7)) for seed in (0, 1)]
+    paths = [tmp_path / "0", tmp_path / "1"]
+    for model, path in zip(models, paths, strict=True):
+        model.save(path)
+    target = tmp_path / "target"
+    models[0].save(target)
+    with subprocess.Popen(
+        [sys.executable, "-c", SAVE_OVER_AND_OVER, target, *paths], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"ready\n"
+        try:
+            found = [CoManifold.load(target).filled_ for _ in range(100)]
+        finally:
+            process.kill()
+    for filled in found:
+        assert any(np.array_equal(filled, model.filled_) for model in models)

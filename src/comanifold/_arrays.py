@@ -68,7 +68,7 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[Archive]:
+def open_archive(path: Path | IO[bytes]) -> Iterator[Archive]:
     """The arrays of an NPZ file. What is wrong with it raises a ValueError."""
     try:
         with zipfile.ZipFile(path) as file:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ._arrays import open_archive
 from ._fingerprint import describe_fit
-from ._io import OwnedFolder, check_folder
+from ._io import OwnedFolder, check_folder, is_regular
 from .solvers import Certificate, Scale
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class Checkpoint:
     def has(self, place: str) -> bool:
         """Whether the part of a place was saved by this fit, and is intact."""
         path = self._path(place)
+        if not is_regular(path):  # a pipe would have us wait
+            return False
         try:
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size - _N_DIGEST

@@ -20,17 +20,21 @@ _NEAREST = 5
 
 
 def _places_new_points(self: Any) -> bool:
-    if isinstance(self.embedding, str) or hasattr(self.embedding, "transform"):
+    # What was fitted counts, whatever the parameter has become since.
+    embedding = getattr(self, "_maps", {}).get("row", self.embedding)
+    if isinstance(embedding, str) or hasattr(embedding, "transform"):
         return True
-    raise AttributeError(f"{type(self.embedding).__name__} has no transform for new points")
+    raise AttributeError(f"{type(embedding).__name__} has no transform for new points")
 
 
 class PlacingMixin(TransformerMixin):
     """`transform` and `transform_columns`, on what `CoManifold.fit` leaves."""
 
-    @available_if(_places_new_points)
     def transform(self, X: ArrayLike) -> Array:
-        """Place new rows in the embedding of the rows; NaN for a row with nothing observed.
+        """Place new rows in the embedding of the rows.
+
+        It is NaN for a row with nothing observed, and for one that is more bandwidths away from all
+        others than can be squared.
 
         Parameters
         ----------
@@ -102,6 +106,10 @@ class PlacingMixin(TransformerMixin):
             embedding = self._maps[mode]
             placed[others] = embedding.transform(as_read_by(embedding, apart))
         return placed
+
+
+# Not in the class, where scikit-learn would wrap it into a method that is always there.
+PlacingMixin.transform = available_if(_places_new_points)(PlacingMixin.transform)
 
 
 def find_equal_rows(

@@ -64,7 +64,9 @@ def doublings_per_step(X: Array) -> int:
     middle = _middle(distances)
     if middle == 0.0:
         return 1
-    return max(1, math.ceil(math.log2(distances.max() / middle) / _MOST_DOUBLINGS))
+    # The quotient itself may be too large for a number.
+    doublings = math.log2(distances.max()) - math.log2(middle)
+    return max(1, math.ceil(doublings / _MOST_DOUBLINGS))
 
 
 def without_outliers(X: Array) -> Array:

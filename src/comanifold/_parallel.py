@@ -32,6 +32,9 @@ def in_parallel(
     that are preferred. Leaving by an error, or by Ctrl-C, ends what is still running.
     """
     check_backend()
+    if _is_sequential():
+        yield (function(*arguments) for function, arguments in calls)
+        return
     client = _dask_client()
     # The rest of the calls would be made by the thread that talks to Dask, which must not wait.
     ahead = "2 * n_jobs" if client is None else "all"
@@ -55,14 +58,18 @@ def in_parallel(
 def check_backend() -> None:
     """Refuse a backend of joblib that cannot hand out results as they are finished."""
     backend, _ = get_active_backend()
-    if isinstance(backend, SequentialBackend):
-        return  # one call after the other
-    if not getattr(backend, "supports_return_generator", False):
+    if not _is_sequential() and not getattr(backend, "supports_return_generator", False):
         name = type(backend).__name__.removesuffix("Backend").lower()
         raise ValueError(
             f"joblib's backend {name!r} cannot hand out results as they are finished, which is "
             'needed here: use joblib.parallel_config("loky") for processes, or "threading"'
         )
+
+
+def _is_sequential() -> bool:
+    """Whether joblib has been told to run nothing side by side, or is that deep in its workers."""
+    backend, _ = get_active_backend()
+    return isinstance(backend, SequentialBackend)
 
 
 def share(value: Any) -> Any:

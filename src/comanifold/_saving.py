@@ -3,8 +3,8 @@
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import __version__
 from ._arrays import open_archive
-from ._io import OwnedFolder, check_folder, complete_publication
+from ._io import OwnedFolder, check_folder, checksum, complete_publication
 from ._restored_state import StateReader, parameters_from_json
 from ._saved_state import parameters_to_json, state_to_json
 from ._settings import check_settings
@@ -24,6 +24,9 @@ _FORMAT = "comanifold model"
 _FORMAT_VERSION = 1
 _DESCRIPTION = "model.json"
 _ARRAYS = "arrays.npz"
+
+# A model that is being replaced is read again so many times, with such pauses.
+_N_TRIES, _SECONDS_BETWEEN = 20, 0.05
 
 # Labels and scales of the largest matrices take less.
 _MOST_JSON = 1 << 30
@@ -75,8 +78,26 @@ class SavingMixin:
             If it is damaged, not a model, or of a later version.
         """
         directory = Path(directory)
-        with suppress(OSError, RuntimeError):
-            complete_publication(directory, _KIND)
+        for _ in range(_N_TRIES):
+            before = _state_of_files(directory)
+            is_in_use = False
+            try:
+                complete_publication(directory, _KIND)
+            except RuntimeError:
+                is_in_use = True
+            except OSError:
+                pass
+            try:
+                return cls._load(directory)
+            except (FileNotFoundError, ValueError):
+                # Another process may be replacing the model just now.
+                if not is_in_use and _state_of_files(directory) == before:
+                    raise
+                time.sleep(_SECONDS_BETWEEN)
+        return cls._load(directory)
+
+    @classmethod
+    def _load(cls, directory: Path) -> Any:
         description = _read_description(directory)
         try:
             arrays = _read_arrays(directory / _ARRAYS, description.get("arrays (sha256)"))
@@ -118,7 +139,7 @@ def _write(
     file = new_file(_ARRAYS)
     # Not compressed: no array can then say that it is larger than the file.
     np.savez(file, **arrays)
-    content = {**description, "arrays (sha256)": _digest(file)}
+    content = {**description, "arrays (sha256)": checksum(file)}
     new_file(_DESCRIPTION).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
@@ -148,14 +169,25 @@ def _read_description(directory: Path) -> dict[str, Any]:
 
 
 def _read_arrays(path: Path, digest: Any) -> dict[str, Any]:
-    if _digest(path) != digest:
-        raise ValueError(f"{path.name} is damaged: its checksum is not the one in {_DESCRIPTION}")
-    with open_archive(path) as archive:
-        if archive.is_compressed:
-            raise ValueError(f"{path.name} is compressed, as no saved model is")
-        return {name: archive.read(name) for name in archive.names}
-
-
-def _digest(path: Path) -> str:
+    # Opened once: another process may put another file there.
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+            raise ValueError(
+                f"{path.name} is damaged: its checksum is not the one in {_DESCRIPTION}"
+            )
+        with open_archive(file) as archive:
+            if archive.is_compressed:
+                raise ValueError(f"{path.name} is compressed, as no saved model is")
+            return {name: archive.read(name) for name in archive.names}
+
+
+def _state_of_files(directory: Path) -> list[tuple[int, int, int] | None]:
+    """Return what tells whether the files of a model were replaced."""
+    states: list[tuple[int, int, int] | None] = []
+    for name in (_DESCRIPTION, _ARRAYS):
+        try:
+            found = os.stat(directory / name)
+            states.append((found.st_ino, found.st_mtime_ns, found.st_size))
+        except OSError:
+            states.append(None)
+    return states

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from threadpoolctl import threadpool_info
 
 from comanifold import DiffusionMap
@@ -97,6 +98,11 @@ def test_tables_do_not_depend_on_processes_nor_on_threads_of_blas(tmp_path, n_th
         "with OwnedFolder(sys.argv[1], 'test') as folder:\n"
         "    list(run_units([Unit('t', embedded, (s,)) for s in range(2)], folder))"
     )
+    with (
+        OwnedFolder(tmp_path / "threads", "test") as folder,
+        parallel_config("threading", n_jobs=2),
+    ):
+        list(run_units(units, folder))
     count = str(n_threads)
     subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "other")],
@@ -107,3 +113,4 @@ def test_tables_do_not_depend_on_processes_nor_on_threads_of_blas(tmp_path, n_th
     expected = contents(tmp_path / "here")
     assert len(expected) == 2
     assert contents(tmp_path / "jobs") == contents(tmp_path / "other") == expected
+    assert contents(tmp_path / "threads") == expected

@@ -301,3 +301,41 @@ def test_locks_on_windows(tmp_path, monkeypatch):
         assert locks.try_lock(one)
         assert one.read() == b"text"
         assert not locks.try_lock(other)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("through_link", [False, True])
+def test_a_pipe_is_not_replaced(tmp_path, through_link):
+    """As root, a report to /dev/null would put a file in its place."""
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / "pipe"
+    if through_link:
+        path = tmp_path / "link"
+        path.symlink_to("pipe")
+    with pytest.raises(FileExistsError, match="is a device, a pipe"), atomic_file(path) as part:
+        part.write_text("x")
+    with pytest.raises(FileExistsError, match="is a device, a pipe"):
+        write_with_backup(path, lambda part: part.write_text("x"))
+    assert (tmp_path / "pipe").is_fifo()
+    assert set(names(tmp_path)) <= {"link", "pipe"}
+
+
+NAMED = """
+import os, sys
+from pathlib import Path
+from comanifold._io import atomic_file
+with atomic_file(Path(sys.argv[1])) as part:
+    part.write_text("half")
+    os._exit(1)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs such names")
+@pytest.mark.parametrize("name", ["a\nb", "x\n* publishing", '"a"', '"', os.fsdecode(b"\xff")])
+def test_leftovers_of_files_with_odd_names_are_cleared(tmp_path, name):
+    done = subprocess.run([sys.executable, "-c", NAMED, tmp_path / name], check=False)
+    assert done.returncode == 1
+    assert len(names(tmp_path)) == 3
+    with atomic_file(tmp_path / "t.csv") as part:
+        part.write_text("x")
+    assert names(tmp_path) == ["t.csv"]

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -327,3 +328,113 @@ def test_long_manifests_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="too long"):
         OwnedFolder(tmp_path, "test")
     assert kind_of_folder(tmp_path) is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs limits")
+def test_results_that_cannot_be_announced_on_a_full_disk_are_kept(tmp_path):
+    """The next command on the folder must not take them for leftovers."""
+    path = tmp_path / "out"
+    publish(path, last="1")
+    size = (path / MANIFEST).stat().st_size
+    script = (
+        "import resource, sys; from comanifold._io import OwnedFolder\n"
+        "with OwnedFolder(sys.argv[1], 'test') as folder:\n"
+        "    with folder.publish(last='last') as temporary:\n"
+        "        temporary.file('last').write_text('2')\n"
+        f"        resource.setrlimit(resource.RLIMIT_FSIZE, ({size + 20}, {size + 20}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, check=False
+    )
+    kept = next(path.glob("comanifold-results-*"))
+    assert f"The results are complete, in {kept}" in done.stderr
+    assert contents(path) == {"last": "1", f"{kept.name}/last": "2"}
+    publish(path, last="3")
+    assert contents(path) == {"last": "3", f"{kept.name}/last": "2"}
+
+
+def test_old_results_stay_when_announced_ones_were_deleted(tmp_path, monkeypatch):
+    """Killed after the announcement; then somebody deletes the hidden folder."""
+    publish(tmp_path, last="1", a="1", only_old="1")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OwnedFolder, "_move", killed)
+        with pytest.raises(KeyboardInterrupt):
+            publish(tmp_path, last="2", a="2")
+    shutil.rmtree(next(tmp_path.glob(".comanifold-*")))
+    complete_publication(tmp_path, "test")
+    assert contents(tmp_path) == {"last": "1", "a": "1", "only_old": "1"}
+    publish(tmp_path, last="3")
+    assert contents(tmp_path) == {"last": "3"}
+
+
+def moved(path):
+    os.rename(path, path.with_name("moved"))
+
+
+def deleted(path):
+    shutil.rmtree(path)
+
+
+def replaced(path):
+    moved(path)
+    path.mkdir()
+
+
+def linked(path):
+    moved(path)
+    path.with_name("elsewhere").mkdir()
+    path.symlink_to("elsewhere")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="open files cannot be moved")
+@pytest.mark.parametrize("change", [moved, deleted, replaced, linked])
+def test_results_are_kept_beside_a_folder_that_was_moved_while_in_use(tmp_path, change):
+    path = tmp_path / "out"
+
+    def run():
+        with OwnedFolder(path, "test") as folder:
+            change(path)
+            with folder.publish(last="last") as temporary:
+                temporary.file("last").write_text("1")
+
+    with pytest.raises(FileNotFoundError, match="was moved, deleted or replaced") as caught:
+        run()
+    kept = next(tmp_path.glob("comanifold-results-*"))
+    assert str(kept) in caught.value.__notes__[0]
+    assert contents(kept) == {"last": "1"}
+    others = [place for place in ("out", "elsewhere") if (tmp_path / place).is_dir()]
+    assert not any(os.listdir(tmp_path / place) for place in others)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="open files cannot be moved")
+@pytest.mark.parametrize("change", [moved, deleted, replaced, linked])
+def test_nothing_is_written_to_what_took_the_place_of_a_folder(tmp_path, change):
+    path = tmp_path / "out"
+    with OwnedFolder(path, "test") as folder:
+        change(path)
+        with pytest.raises(OSError, match="out"), folder.write("a") as part:
+            part.write_text("1")
+    others = [place for place in ("out", "elsewhere") if (tmp_path / place).is_dir()]
+    assert not any(os.listdir(tmp_path / place) for place in others)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="open files cannot be moved")
+def test_an_empty_folder_that_took_the_place_of_one_stays(tmp_path):
+    path = tmp_path / "out"
+    publish(path, last="1")
+    folder = OwnedFolder(path, "test")
+    replaced(path)
+    folder.remove()
+    assert path.is_dir()
+
+
+def test_a_folder_of_others_in_which_nothing_was_written_gets_no_manifest(tmp_path):
+    """With one it would count as a folder of ours, and take results among the files of others."""
+    (tmp_path / "mine").write_text("mine")
+    with OwnedFolder(tmp_path, "test") as folder, pytest.raises(FileExistsError):
+        folder.refuse_taken(["mine"])
+    assert names(tmp_path) == ["mine"]

@@ -16,8 +16,8 @@ DOCUMENTED = (
     (ConvergenceWarning, ""),
     (UserWarning, r".*with no observed entry get no coordinates"),
     (UserWarning, r"the affinities fall into \d+ parts"),
-    (UserWarning, r"the entry .* times as far from the median"),
-    (UserWarning, r"the largest entries .* times as far from the median"),
+    (UserWarning, r"the entry .* in row .* times as far from the median"),
+    (UserWarning, r"the largest entries are .* times as far from the median"),
 )
 
 

@@ -4,9 +4,11 @@ from ._files import (
     TemporaryFolder,
     atomic_file,
     check_space,
+    is_regular,
+    refuse_special,
     write_with_backup,
 )
-from ._folders import OwnedFolder, check_folder, complete_publication, kind_of_folder
+from ._folders import OwnedFolder, check_folder, checksum, complete_publication, kind_of_folder
 
 __all__ = [
     "OwnedFolder",
@@ -14,7 +16,10 @@ __all__ = [
     "atomic_file",
     "check_folder",
     "check_space",
+    "checksum",
     "complete_publication",
+    "is_regular",
     "kind_of_folder",
+    "refuse_special",
     "write_with_backup",
 ]

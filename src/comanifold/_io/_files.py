@@ -8,6 +8,7 @@ lock on it, the next process knows what a killed one has left, and deletes that 
 
 import errno
 import hashlib
+import json
 import os
 import secrets
 import stat
@@ -123,7 +124,10 @@ class TemporaryFolder:
         self._names[name] = None
 
     def _write(self, line: str) -> None:
-        self._list.write(f"{line}\n".encode())
+        # As JSON if it has line breaks, or begins like that.
+        if "\n" in line or line.startswith('"'):
+            line = json.dumps(line)
+        append(self._list, f"{line}\n".encode("utf-8", "surrogateescape"))
 
     def __enter__(self) -> "TemporaryFolder":
         return self
@@ -147,6 +151,7 @@ def atomic_file(path: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(os.path.realpath(path))
     with explained(path):
+        refuse_special(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         clear_leftovers(path.parent)
         with TemporaryFolder(path.parent) as temporary:
@@ -182,6 +187,7 @@ def write_with_backup(path: Path, write: Callable[[Path], None]) -> Path | None:
     What was there, a link included, is kept as NAME.bak, or NAME.bak2 and so on.
     """
     with explained(path):
+        refuse_special(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         clear_leftovers(path.parent)
         with TemporaryFolder(path.parent) as temporary:
@@ -191,6 +197,27 @@ def write_with_backup(path: Path, write: Callable[[Path], None]) -> Path | None:
             backup = _keep_backup(path) if os.path.lexists(path) else None
             os.replace(part, path)
     return backup
+
+
+def append(file: IO[bytes], line: bytes) -> None:
+    """Write a line at the end of a file that is not buffered, whole or not at all."""
+    end = file.seek(0, os.SEEK_END)
+    try:
+        while line:
+            line = line[file.write(line) :]
+    except OSError:
+        file.truncate(end)
+        raise
+
+
+def refuse_special(path: Path) -> None:
+    """Raise FileExistsError if a device, a pipe or a socket is at a path: none is replaced."""
+    with suppress(FileNotFoundError):
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise FileExistsError(
+                f"{path} is a device, a pipe or a socket, and not replaced: name a file"
+            )
 
 
 def _part_name(path: Path) -> str:
@@ -310,10 +337,13 @@ def _clear_folder(folder: Path, published: bool) -> None:
 def listed_names(content: bytes, folder: Path) -> list[str] | None:
     """Return the files that the list of a temporary folder names; None if it is not its list."""
     # A line that a kill has cut short names a file that was not created yet.
-    header, *names = content.decode("utf-8", "replace").split("\n")[:-1] or [""]
+    header, *names = content.decode("utf-8", "surrogateescape").split("\n")[:-1] or [""]
     if folder.name != _PREFIX + header.removeprefix(f"{_FORMAT} "):
         return None
-    return names
+    try:
+        return [json.loads(name) if name.startswith('"') else name for name in names]
+    except ValueError:
+        return None
 
 
 def _remove_listed(folder: Path, names: list[str]) -> None:

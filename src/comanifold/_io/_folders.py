@@ -23,6 +23,7 @@ from typing import IO, Any
 from ._files import (
     LIST,
     TemporaryFolder,
+    append,
     check_space,
     clear_leftovers,
     explained,
@@ -113,6 +114,8 @@ class OwnedFolder:
         if not self._created and not self.path.is_dir():
             raise FileExistsError(f"{path} is a file: name a folder")
         self.path.mkdir(parents=True, exist_ok=True)
+        clear_leftovers(self.path)
+        self._had_files = bool(os.listdir(self.path))
         try:
             self._file, self.is_new = self._open(kind, description or {})
         except OSError:
@@ -224,6 +227,17 @@ class OwnedFolder:
                 " Move it away, or name another folder"
             )
 
+    def _is_in_place(self) -> bool:
+        with suppress(OSError):
+            return is_file_at(self._file, self.path / MANIFEST)
+        return False
+
+    def _refuse_moved(self) -> None:
+        if not self._is_in_place():
+            raise FileNotFoundError(
+                f"{self.path} was moved, deleted or replaced by something else while it was in use"
+            )
+
     @contextmanager
     def write(self, name: str, *, by_name: bool = False) -> Iterator[Path]:
         """Yield a temporary path to write to; on success the file appears under its name.
@@ -237,6 +251,7 @@ class OwnedFolder:
             try:
                 yield part
                 flush_to_disk(part)
+                self._refuse_moved()
                 self.refuse_taken([name])
                 self._append({"file": name, "sha256": None if by_name else checksum(part)})
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -254,7 +269,7 @@ class OwnedFolder:
         last : str
             The file that is removed first and moved last, so that whoever finds it finds the rest.
         """
-        stage = TemporaryFolder(self.path)
+        stage = TemporaryFolder(self.path if self._is_in_place() else _nearest(self.path.parent))
         done = False
         try:
             yield stage
@@ -268,20 +283,21 @@ class OwnedFolder:
             flush_to_disk(stage.path / name)
             checksums[name] = checksum(stage.path / name)
         try:
+            self._refuse_moved()
             self.refuse_taken(names)
-        except FileExistsError as error:
-            kept = self.path / f"comanifold-results-{stage.path.name[-8:]}"
+            removed = [name for name in self.names if name == last or name not in checksums]
+            stage.mark_publishing()
+            record = {"publish": stage.path.name, "files": checksums, "remove": removed}
+            self._append(record)
+        except OSError as error:
+            kept = stage.path.with_name(f"comanifold-results-{stage.path.name[-8:]}")
             stage.keep(kept)
             error.add_note(f"The results are complete, in {kept}.")
             raise
-        removed = [name for name in self.names if name == last or name not in checksums]
-        stage.mark_publishing()
-        record = {"publish": stage.path.name, "files": checksums, "remove": removed}
         try:
-            self._append(record)
             os.fsync(self._file.fileno())
             self._move(record)
-        except OSError as error:
+        except BaseException as error:
             error.add_note(
                 f"The results are complete, in {stage.path}; the next command on this folder puts "
                 "them into place."
@@ -297,10 +313,15 @@ class OwnedFolder:
 
     def _move(self, record: dict[str, Any]) -> None:
         stage = self.path / str(record["publish"])
-        waiting = [str(name) for name in record["files"]]
-        waiting = [name for name in waiting if is_inside(stage, name) and is_regular(stage / name)]
+        waiting = [
+            str(name)
+            for name in record["files"]
+            if is_inside(self.path, f"{stage.name}/{name}") and is_regular(stage / name)
+        ]
         self.refuse_taken(waiting)
-        for name in record["remove"]:
+        # Nothing waits when all has been moved, and when somebody has deleted the temporary folder:
+        # what is there stays then.
+        for name in record["remove"] if waiting else ():
             # Not what has been moved here already.
             if name in waiting or name not in record["files"]:
                 self._remove(str(name), forget=name not in record["files"])
@@ -339,30 +360,23 @@ class OwnedFolder:
         if self._temporary is not None:
             with suppress(OSError):
                 self._temporary.remove()
-        if self.is_new and not self.names and os.listdir(self.path) == [MANIFEST]:
+        is_unused = self.is_new and not self.names and self._is_in_place()
+        # Of what has appeared meanwhile, such as a checkpoint, the manifest says who made it.
+        if is_unused and (self._had_files or os.listdir(self.path) == [MANIFEST]):
             self._remove_manifest()
         self._file.close()
 
     def _remove_manifest(self) -> None:
-        path = self.path / MANIFEST
-        ours = is_regular(path) and is_file_at(self._file, path)
+        ours = self._is_in_place()
         self._file.close()  # Windows deletes no open files
         with suppress(OSError):
             if ours:
-                path.unlink()
-        with suppress(OSError):
-            if self._manifest.created:
-                os.rmdir(self.path)
+                (self.path / MANIFEST).unlink()
+                if self._manifest.created:
+                    os.rmdir(self.path)
 
     def _append(self, record: dict[str, Any]) -> None:
-        end = self._file.seek(0, os.SEEK_END)
-        line = json.dumps(record).encode() + b"\n"
-        try:
-            while line:
-                line = line[self._file.write(line) :]
-        except OSError:
-            self._file.truncate(end)
-            raise
+        append(self._file, json.dumps(record).encode() + b"\n")
         self._manifest.apply(record)
 
     def _temporary_folder(self) -> TemporaryFolder:
@@ -380,6 +394,11 @@ class OwnedFolder:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _nearest(path: Path) -> Path:
+    """Return the innermost folder of a path that exists."""
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
 def stage_files(folder: Path) -> Iterator[str]:

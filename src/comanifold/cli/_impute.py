@@ -102,7 +102,10 @@ def impute(file: Path, **given: Any) -> None:
 
 
 def refuse_file(out: Path, force: bool) -> None:
-    """Refuse to write over something, unless told to, or into a folder."""
+    """Refuse to write over something, unless told to, or into a folder or a device."""
+    from .._io import refuse_special
+
+    refuse_special(out)
     if out.is_dir():
         raise IsADirectoryError(f"{out} is a folder: name a file")
     if os.path.lexists(out) and not force:
