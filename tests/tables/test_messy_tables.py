@@ -390,7 +390,7 @@ REFUSED = {
     ),
     "a stray word": Messy(
         "g,a\nx,NA\ny,2\nz,low\nw,3\n",
-        notes=["line 4, column 2 ('a'): 'low'", '--missing "NA,low"'],
+        notes=["line 4, column 2 ('a'): 'low'", '--missing "low"', "--exclude 2"],
     ),
     "a stray word in the first row": Messy(
         "g,a\nx,low\ny,2\nz,3\n", notes=["line 2, column 2 ('a'): 'low'"]

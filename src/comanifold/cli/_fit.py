@@ -30,7 +30,7 @@ _CHECKPOINT = "checkpoint-"
     epilog=examples(
         "comanifold fit genes.csv --out results",
         "comanifold fit counts.tsv.gz --log1p --standardize --out results",
-        'comanifold fit survey.csv --missing "NA,-,999" --columns 3-58 --out results',
+        'comanifold fit survey.csv --missing "99,refused" --columns 3-58 --out results',
         "comanifold fit cells.h5ad --layer counts --absent missing --out results",
     ),
 )

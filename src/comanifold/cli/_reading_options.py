@@ -19,8 +19,8 @@ reading_options: Callable = together(
         "--missing",
         metavar="LIST",
         section=_SECTION,
-        help='What counts as missing, besides empty cells and NaN: "NA,-,999". Numbers match '
-        "numerically. By default NA, N/A, null, None, ?, -, . and the like.",
+        help='What counts as missing too, such as "-999,unknown". Numbers match numerically. '
+        "Empty cells, NA, N/A, NaN, null, None, ?, -, . and the like always count.",
     ),
     option("--delimiter", metavar="CHAR", section=_SECTION, help='As ";" or "tab".'),
     option(

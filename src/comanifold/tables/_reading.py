@@ -71,9 +71,9 @@ def read_table(
     ----------
     path : path
     missing : str or sequence, optional
-        What counts as missing besides empty cells and NaN: texts, in any mix of capitals, and
-        numbers, which match numerically. One string holds several, separated by commas. By
-        default `DEFAULT_MISSING`: NA, null, ?, - and the like.
+        What counts as missing besides empty cells and `DEFAULT_MISSING` (NA, null, ?, - and the
+        like), which always does: texts, in any mix of capitals, and numbers, which match
+        numerically. One string holds several, separated by commas.
     delimiter : str, optional
         Of text. By default the one of comma, semicolon, tab, bar and space that makes the most
         sense, with decimal points or commas.

@@ -14,7 +14,7 @@ import numpy as np
 
 from ._body import Body, Plan, Stray
 from ._cells import TRUTHS, as_text, is_amount, is_numeric, limit_in
-from ._columns import chosen_columns
+from ._columns import as_ranges, chosen_columns
 from ._encoding import LEGACY, may_be_legacy_text
 from ._layout import Layout, find_layout
 from ._lines import NotUtf8Error
@@ -27,6 +27,10 @@ from ._table import Options, Table, TableError, check_size, listed, shortened
 
 # Names of the last column of a table of triples.
 _VALUES = {"value", "values", "rating", "score", "count", "n", "x"}
+
+
+# Characters of a code that an error suggests for --missing, and of a list of columns.
+_LONGEST_CODE = 40
 
 
 def read_text(path: Path, options: Options, missing: Missing) -> Table:
@@ -244,11 +248,17 @@ class _Reading:
             hint = f" (decimal marks are {style.name} in this file; if not: --decimal {other})"
         elif is_amount(cell):
             hint = " but an amount with a unit or currency: write plain numbers"
-        codes = [token for token in self._missing.seen if token]
-        tokens = ",".join([*codes[:4], cell if len(cell) <= 20 else cell[:20] + "…"])
+        ways = []
+        if layout.header is None and stray.line == self._source.sample[layout.n_before][0]:
+            ways.append(f"If {layout.line} {stray.line} is a header: --header")
+        # What holds digits says something; a code such as ND does not.
+        if not any(sign.isdigit() for sign in cell) and len(cell) <= _LONGEST_CODE:
+            ways.append(f"If it means missing: --missing {_quoted(cell)}")
+        columns = as_ranges(list(body.strays))
+        if len(columns) <= _LONGEST_CODE:
+            ways.append(f"To leave its column out: --exclude {columns}")
         raise TableError(
-            f"{where}: {shortened(cell)} is not a number{hint}{more}. If it means missing: "
-            f'--missing "{tokens}"'
+            f"{where}: {shortened(cell)} is not a number{hint}{more}. {'. '.join(ways)}"
         )
 
     # The table.
@@ -366,7 +376,7 @@ class _Reading:
                 doubts.append(
                     f"column {place + 1} ({shortened(self._layout.names[place])}) holds "
                     f"{n_words:,} words and {n_numbers:,} numbers and was taken as an annotation; "
-                    f'if a word means missing: --missing "{words[0][:20]}"'
+                    f"if a word means missing: --missing {_quoted(words[0])}"
                 )
         return doubts
 
@@ -394,6 +404,12 @@ class _Reading:
         return [
             f"each row may be one entry of a matrix, with its row, column and value: --long {told}"
         ]
+
+
+def _quoted(code: str) -> str:
+    """A code as it can be given to --missing in a shell."""
+    doubled = code.replace('"', '""')
+    return f"'\"{doubled}\"'" if "," in code or '"' in code else f'"{code}"'
 
 
 def _mark_in(grouped: str | None, decimal: str) -> str | None:
