@@ -211,8 +211,8 @@ def test_files_that_cannot_be_opened(tmp_path, file):
             read_table(tmp_path / name)
     with pytest.raises(TableError, match=r"should end with one of \.csv, \.tsv"):
         read_table(file("1,2\n", "table.doc"))
-    with pytest.raises(TableError, match="one character"):
-        read_table(file("1,2\n"), delimiter="::")
+    with pytest.raises(TableError, match="one to three characters"):
+        read_table(file("1,2\n"), delimiter="::::")
 
 
 LABELS = st.text(

@@ -94,7 +94,8 @@ def fit(file: Path, **given: Any) -> None:
 
         check_results(given["out"], given["force"])
         table = read(file, given)
-        describe(talk, file, table)
+        prepared = {name: given[name] for name in ("standardize", "log1p")}
+        describe(talk, file, table, **prepared)
         annotations: Annotations = table.annotations
         if given["annotations"]:
             more, note = read_annotations(given["annotations"], table.row_names, table.column_names)

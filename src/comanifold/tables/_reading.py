@@ -195,8 +195,8 @@ def _ending(path: Path) -> str:
 
 
 def _check_options(options: Options) -> None:
-    if options.delimiter is not None and len(options.delimiter) != 1:
-        raise TableError(f"a delimiter is one character, got {options.delimiter!r}")
+    if options.delimiter is not None and not 1 <= len(options.delimiter) <= 3:
+        raise TableError(f"a delimiter is one to three characters, got {options.delimiter!r}")
     if options.absent not in (None, "missing", "zero"):
         raise TableError(f'absent must be "missing" or "zero", got {options.absent!r}')
     if options.decimal not in (None, ".", ","):
