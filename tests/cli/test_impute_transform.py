@@ -120,10 +120,10 @@ def test_impute_keeps_columns_of_text_or_says_so(comanifold, tmp_path):
     rows = [f"p{i},{'fm'[i % 2]},{rng.normal():.3f},{rng.normal():.3f},{i % 4}" for i in range(12)]
     rows[3] = "p3,m,,1.5,2"
     (tmp_path / "t.csv").write_text("\n".join(["id,sex,a,b,c", *rows]) + "\n")
-    said = comanifold("impute", "t.csv", "-o", "full.csv").output
+    said = comanifold("impute", "t.csv", "-o", "full.csv").told
     assert "Columns of text were written after the labels: 'sex'." in said
     assert read_table("full.csv").annotations["rows"]["sex"] == ["f", "m"] * 6
-    said = comanifold("impute", "t.csv", "-o", "full.npz").output
+    said = comanifold("impute", "t.csv", "-o", "full.npz").told
     assert "were left out: 'sex'" in said
 
 
@@ -133,7 +133,7 @@ def test_doubts_before_a_fit_know_how_data_are_prepared(comanifold, tmp_path):
     (tmp_path / "t.csv").write_text(
         "id,a,b,c\n" + "".join(f"p{i},{','.join(map(str, row))}\n" for i, row in enumerate(values))
     )
-    plain = comanifold("impute", "t.csv", "-o", "plain.csv").output
+    plain = comanifold("impute", "t.csv", "-o", "plain.csv").told
     assert "say --standardize" in plain.split("Expected time")[0]
-    prepared = comanifold("impute", "t.csv", "-o", "other.csv", "--standardize").output
+    prepared = comanifold("impute", "t.csv", "-o", "other.csv", "--standardize").told
     assert "say --standardize" not in prepared

@@ -481,6 +481,17 @@ READ = {
         "g,zip,a\nx,01234,2\ny,90210,4\n", [[1234, 2], [90210, 4]], doubts=["--exclude 2"]
     ),
     "names in the last column": Messy("a,b,name\n1,2,x\n3,4,y\n", PLAIN, XY, AB),
+    "merged cells before the labels": Messy(
+        "group,id,a\nf,x,1\n,y,2\nm,z,3\n,w,4\n", [[1], [2], [3], [4]], ["x", "y", "z", "w"]
+    ),
+    "rows without a label": Messy(
+        "g,a,b\nx,1,2\n,3,4\n", PLAIN, ["x", "row 2"], doubts=["--labels COLUMN"]
+    ),
+    "genes that became dates": Messy(
+        "gene,a,b\n1-Sep,1,2\nTP53,3,4\nMYC,5,6\n",
+        [[1, 2], [3, 4], [5, 6]],
+        doubts=["spreadsheets turn names"],
+    ),
     # Summaries.
     "a total in German": Messy(
         "g;a;b\nx;1;2\ny;3;4\nGesamt;4;6\n", [[1, 2], [3, 4], [4, 6]], doubts=["--skip-footer 1"]

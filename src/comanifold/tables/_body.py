@@ -49,6 +49,13 @@ _SUMMARY = re.compile(
     re.IGNORECASE,
 )
 
+# As Excel writes dates that it has made of names.
+_DATE = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}|(?:[0-9]{1,2}-)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+    r"(?:-[0-9]{2})?",
+    re.IGNORECASE,
+)
+
 # Rows at the end that are looked at for remarks.
 _MOST_REMARKS = 20
 
@@ -115,7 +122,7 @@ class Body:
         self._spellings: dict[Any, str] = {"": "nan"}
         self._words: dict[str, str] = {}
         self._n_pending_rows = self._n_footer_rows = 0
-        self._long_bytes = 0
+        self._long_bytes = self._n_unnamed = 0
         self._last: deque[list[Any]] = deque(maxlen=_MOST_REMARKS)
 
     def read(self, records: Iterable[Record]) -> None:
@@ -141,6 +148,7 @@ class Body:
                 name = as_text(record[label])
                 if len(name) > _USUAL_TEXT:
                     self._count_long(name)
+                self._n_unnamed += not name
                 self.row_names.append(name or f"row {self.n_rows + 1}")
             self._add_numbers(take(record), number)
             if self._truth_places:
@@ -353,7 +361,7 @@ class Body:
                 f"{self.plan.layout.line} {self.footers[0][0]} and what follows were left out as "
                 f"remarks: {shown}; to say that they are: --skip-footer {len(self.footers)}"
             )
-        doubts += self._about_totals()
+        doubts += [*self._about_labels(), *self._about_totals()]
         n_blank = self._count_blank_at_end()
         if n_blank:
             name = shortened(self.row_names[-n_blank])
@@ -364,6 +372,22 @@ class Body:
                 f"--skip-footer {n_blank + len(self.footers)}"
             )
         return notes, doubts
+
+    def _about_labels(self) -> list[str]:
+        """Doubts about labels that are empty, or that a spreadsheet has turned into dates."""
+        doubts = []
+        if self._n_unnamed:
+            doubts.append(
+                f"{self._n_unnamed:,} of {self.n_rows:,} rows have no label and were numbered; if "
+                "another column has the labels: --labels COLUMN"
+            )
+        dates = [name for name in self.row_names if _DATE.fullmatch(name)]
+        if 0 < len(dates) < len(self.row_names) / 2:
+            doubts.append(
+                f"{len(dates):,} labels of rows look like dates among names ({listed(dates, 3)}): "
+                "spreadsheets turn names such as SEPT1 into dates; correct them in the file"
+            )
+        return doubts
 
     def _about_totals(self) -> list[str]:
         """Doubts about rows that summarise the others."""

@@ -136,6 +136,8 @@ def negative_in(cell: str, style: NumberFormat) -> float | None:
 
 def without_accounting(cell: str) -> str:
     """A cell without what makes its number negative in accounts."""
+    if not cell.endswith((")", "-", " ")):
+        return cell
     found = _NEGATIVE.fullmatch(cell.strip())
     return (found[1] or found[2]).strip() if found else cell
 
@@ -189,8 +191,7 @@ def is_annotated_number(cell: str) -> bool:
 
 def is_padded_code(cell: str) -> bool:
     """Whether a cell holds digits after a nought, as codes do and numbers do not."""
-    text = cell.strip()
-    return len(text) > 1 and text[0] == "0" and text.isdecimal()
+    return cell.startswith("0") and len(cell) > 1 and cell.isdecimal()
 
 
 def is_amount(cell: str) -> bool:

@@ -239,8 +239,10 @@ class _Finder:
             return False
         values = [float(name) for name in names]
         told = f"{self._line} {number} holds numbers ({listed(names, 3)})"
-        n_years = sum(all(map(is_year, values_in(record[1:]))) for record in body)
-        are_years = all(map(is_year, values)) and n_years * 2 < len(body)
+        are_years = all(map(is_year, values))
+        if are_years:
+            n_alike = sum(all(map(is_year, values_in(record[1:]))) for record in body)
+            are_years = n_alike * 2 < len(body)
         has_gaps = any(
             not name.strip() and cell.strip()
             for name, cell in zip(above[1:], row[1:], strict=False)
@@ -465,6 +467,10 @@ class _Finder:
         name = "" if layout.header is None else layout.header[0].strip().lower()
         is_named = name in NAMES_OF_LABELS
         if self._kind_of_column(full, 0) == "text":
+            has_gaps = any(not record[0].strip() for record in full if any(record[1:]))
+            others = [] if layout.header is None else self._named_labels(layout.header, full)
+            if has_gaps and others:
+                return others[0]  # merged cells of groups stand before the labels
             if is_named or not self._repeats(full, 0):
                 return 0
             # Groups, not labels: another column of text may name the rows.

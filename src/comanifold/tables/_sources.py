@@ -199,6 +199,8 @@ def _find_delimiter(sample: Sequence[str], order: Sequence[str], missing: Missin
     """The separator that gives most records of one length with most numbers in them."""
     best: tuple[float, str] | None = None
     for candidate in order:
+        if len(candidate) > 1 and not any(candidate in line for line in sample):
+            continue
         try:
             records = [record for _, record in _records(sample, candidate, False, 0)]
         except TableError:

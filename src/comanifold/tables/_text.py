@@ -40,6 +40,9 @@ _VALUES = {"value", "values", "rating", "ratings", "score", "count", "n", "x", "
 _MOST_COLUMNS_OF_TRIPLES = 6
 _LEAST_TRIPLES = 20
 
+# Rows that are looked at for numbers such as 007.
+_ROWS_FOR_CODES = 60
+
 
 # Characters of a code that an error suggests for --missing, and of a list of columns.
 _LONGEST_CODE = 40
@@ -145,9 +148,10 @@ def _roles(
 
 def _role(cells: Sequence[str], missing: Missing) -> str:
     filled = [cell for cell in cells if not missing.is_missing(cell)]
-    texts = [cell for cell in filled if not is_numeric(without_accounting(cell))]
-    if are_truths(filled):
+    texts = [cell for cell in filled if not is_numeric(cell)]
+    if texts and are_truths(filled):
         return "truth"
+    texts = [cell for cell in texts if not is_numeric(without_accounting(cell))]
     return "text" if len(texts) * 2 > len(filled) else "number"
 
 
@@ -380,22 +384,29 @@ class _Reading:
                 f"accounts; if they mean something else, leave their columns out: --exclude "
                 f"{as_ranges(sorted(body.n_negative))}"
             )
-        for place in body.number_places:
-            sample = self._source.sample[self._layout.n_before :]
-            codes = (as_text(r[place]) for _, r in sample if len(r) > place)
-            code = next(filter(is_padded_code, codes), None)
-            if code is not None:
-                doubts.append(
-                    f"column {place + 1} ({shortened(names[place])}) has numbers that begin with "
-                    f"0, such as {shortened(code)}; if they are codes: --exclude {place + 1}, or "
-                    f"--labels {place + 1}"
-                )
+        for place, code in sorted(self._padded_codes(body).items()):
+            doubts.append(
+                f"column {place + 1} ({shortened(names[place])}) has numbers that begin with 0, "
+                f"such as {shortened(code)}; if they are codes: --exclude {place + 1}, or --labels "
+                f"{place + 1}"
+            )
         if body.n_limits:
             limited = [names[place] for place in sorted(body.n_limits)]
             what = "their limits" if self._options.censored == "limit" else "missing"
             total = sum(body.n_limits.values())
             notes.append(f"{total:,} censored values were taken as {what} in {listed(limited)}.")
         return notes, doubts
+
+    def _padded_codes(self, body: Body) -> dict[int, str]:
+        """The first number that begins with 0 of each column that has one in the sample."""
+        codes: dict[int, str] = {}
+        first = self._layout.n_before
+        for _, record in self._source.sample[first : first + _ROWS_FOR_CODES]:
+            for place in body.number_places:
+                cell = record[place] if place < len(record) else ""
+                if isinstance(cell, str) and cell[:1] == "0" and is_padded_code(cell):
+                    codes.setdefault(place, cell)
+        return codes
 
     def _about_texts(self, body: Body) -> list[str]:
         """Doubts about annotations that hold many numbers."""
