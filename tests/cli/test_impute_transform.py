@@ -113,3 +113,27 @@ def test_models_saved_from_python_serve_as_well(comanifold, board, tmp_path):
     np.save(tmp_path / "new.npy", board.table.values[:, :5])
     told = comanifold("transform", "saved", "new.npy", "-o", "x.csv", code=1).error
     assert "no labels of them" in told
+
+
+def test_impute_keeps_columns_of_text_or_says_so(comanifold, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"p{i},{'fm'[i % 2]},{rng.normal():.3f},{rng.normal():.3f},{i % 4}" for i in range(12)]
+    rows[3] = "p3,m,,1.5,2"
+    (tmp_path / "t.csv").write_text("\n".join(["id,sex,a,b,c", *rows]) + "\n")
+    said = comanifold("impute", "t.csv", "-o", "full.csv").told
+    assert "Columns of text were written after the labels: 'sex'." in said
+    assert read_table("full.csv").annotations["rows"]["sex"] == ["f", "m"] * 6
+    said = comanifold("impute", "t.csv", "-o", "full.npz").told
+    assert "were left out: 'sex'" in said
+
+
+def test_doubts_before_a_fit_know_how_data_are_prepared(comanifold, tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(20, 3)) * [1, 1, 5000]
+    (tmp_path / "t.csv").write_text(
+        "id,a,b,c\n" + "".join(f"p{i},{','.join(map(str, row))}\n" for i, row in enumerate(values))
+    )
+    plain = comanifold("impute", "t.csv", "-o", "plain.csv").told
+    assert "say --standardize" in plain.split("Expected time")[0]
+    prepared = comanifold("impute", "t.csv", "-o", "other.csv", "--standardize").told
+    assert "say --standardize" not in prepared

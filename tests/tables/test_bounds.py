@@ -280,3 +280,13 @@ class TestParquet:
         told, grown = measured(path, self.small(tmp_path))
         assert "at most" in told
         assert grown < 30
+
+
+def test_long_labels_are_refused_before_they_fill_the_memory(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    row = "\U0001f600" * 12_000 + ",1" * 300 + "\n"
+    with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
+        file.write("g" + ",a" * 300 + "\n")
+        file.writelines(f"{i}{row}" for i in range(2400))
+    with pytest.raises(TableError, match="long text"):
+        read_table(path)

@@ -222,3 +222,21 @@ def test_a_large_matrix_takes_little_time_and_memory():
     assert "-999 stands 1,000 times" in doubt
     assert peak < 4 * 8 * (1 << 21) + values.nbytes
     assert seconds < 10
+
+
+def test_columns_named_like_identifiers_that_repeat():
+    values = np.random.default_rng(0).normal(size=(12, 6))
+    values[:, 0] = np.repeat([1, 2, 3, 4], 3)
+    names = ["record_id", "a", "b", "c", "d", "e"]
+    doubts = find_doubts(Table(values, [f"r{i}" for i in range(12)], names))
+    assert any("'record_id' is named like an identifier and repeats" in told for told in doubts)
+
+
+def test_places_on_the_genome_beside_counts():
+    values = np.random.default_rng(0).integers(0, 50, size=(20, 6)).astype(float)
+    values[:, 0] = np.arange(20) * 1000 + 7
+    values[:, 1] = values[:, 0] + 500
+    names = ["Start", "End", "Length", "a.bam", "b.bam", "c.bam"]
+    doubts = find_doubts(Table(values, [f"g{i}" for i in range(20)], names))
+    for name in names[:3]:
+        assert any(f"'{name}' looks like a place or length" in told for told in doubts)

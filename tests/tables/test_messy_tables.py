@@ -370,9 +370,187 @@ READ = {
         [[1], [3], [4], [5]],
         doubts=["--long who,what,v"],
     ),
+    # Files of programs and offices.
+    "World Bank": Messy(
+        '"Data Source","World Development Indicators",\n\n"Last Updated Date","2020-07-01",\n\n'
+        '"Country Name","Country Code","Indicator","1990","1991","1992",\n'
+        '"Aruba","ABW","GDP","..","1.5","2.5",\n"Chad","TCD","GDP","3.1","4.1","5.1",\n',
+        [[N, 1.5, 2.5], [3.1, 4.1, 5.1]],
+        ["Aruba", "Chad"],
+        ["1990", "1991", "1992"],
+        notes=["Line 5 holds years", "Missing: 1 '..'"],
+    ),
+    "years and a column of remarks": Messy(
+        "Country,1990,1991,1992,Notes\nChad,5.1,3,2,ok\nPeru,4,7.5,1,late\n",
+        [[5.1, 3, 2], [4, 7.5, 1]],
+        ["Chad", "Peru"],
+        ["1990", "1991", "1992"],
+        annotations={"rows": {"Notes": ["ok", "late"]}},
+    ),
+    "numbers of samples after two words": Messy(
+        "OTU,Phylum,101,57,203\nx,P,1,2,3\ny,Q,3,1,2\n",
+        [[1, 2, 3], [3, 1, 2]],
+        XY,
+        ["101", "57", "203"],
+        doubts=["--no-header"],
+    ),
+    "World Bank with remarks at the end": Messy(
+        "Country,Code,1990 [YR1990],1991 [YR1991]\nChad,TCD,3.1,..\nPeru,PER,3.1,4\n,,,\n"
+        "Data from database: WDI,,,\nLast Updated: 07/01/2020,,,\n",
+        [[3.1, N], [3.1, 4], [N, N], [N, N]],
+        doubts=["--skip-footer 2"],
+    ),
+    "GEO series matrix": Messy(
+        '!Series_title\t"A study"\n!Sample_title\t"c 1"\t"c 2"\n!Sample_id\t"GSM1"\t"GSM2"\n'
+        '!series_matrix_table_begin\n"ID_REF"\t"GSM1"\t"GSM2"\n"1007_s_at"\t5.1\t6.2\n'
+        '"1053_at"\t\t4.2\n!series_matrix_table_end\n',
+        [[5.1, 6.2], [N, 4.2]],
+        ["1007_s_at", "1053_at"],
+        ["GSM1", "GSM2"],
+        name="t.txt",
+    ),
+    "ratings with double colons": Messy(
+        "".join(f"{1 + i // 6}::{i * 7 % 11 + 1}::{1 + i % 5}\n" for i in range(30)),
+        [[1 + i // 6, i * 7 % 11 + 1, 1 + i % 5] for i in range(30)],
+        doubts=["--long 1,2,3"],
+    ),
+    "ratings with times": Messy(
+        "userId,movieId,rating,timestamp\n1,7,5,964982703\n1,8,4,964982704\n2,7,1,964982705\n"
+        "2,9,2,964982706\n",
+        [[1, 7, 5, 964982703], [1, 8, 4, 964982704], [2, 7, 1, 964982705], [2, 9, 2, 964982706]],
+        doubts=["--long userId,movieId,rating"],
+    ),
+    "tests of patients and visits": Messy(
+        "patient,visit,test,value\np1,1,Na,140\np1,1,K,4\np1,2,Na,141\np2,1,K,5\n",
+        [[1, 140], [1, 4], [2, 141], [1, 5]],
+        doubts=["--long patient,test,value"],
+    ),
+    "Markdown": Messy(
+        "| name | a | b |\n|------|:-:|---|\n| x | 1 | 2 |\n| y | 3 | 4 |\n",
+        PLAIN,
+        XY,
+        AB,
+        name="t.txt",
+    ),
+    "psql": Messy(
+        " name | a | b \n------+---+---\n x    | 1 | 2 \n y    | 3 |   \n(2 rows)\n",
+        [[1, 2], [3, N]],
+        XY,
+        AB,
+        name="t.txt",
+        doubts=["--skip-footer 1"],
+    ),
+    "missing as databases and offices write it": Messy(
+        "g,a,b\nx,\\N,2\ny,3,:\nz,\u2014,\u2026\nw,5,6\n", [[N, 2], [3, N], [N, N], [5, 6]]
+    ),
+    "years in a second header row": Messy(
+        "Country,GDP,,Pop,\n,2019,2020,2019,2020\nx,1.5,2.5,3,4\ny,4.1,5.1,6,7\n",
+        [[1.5, 2.5, 3, 4], [4.1, 5.1, 6, 7]],
+        XY,
+        ["GDP / 2019", "GDP / 2020", "Pop / 2019", "Pop / 2020"],
+        doubts=["--header-rows 1"],
+    ),
+    "numbers in a second header row": Messy(
+        ",old,,new,\nid,1,2,1,2\nx,1.5,2.5,3,4\ny,4.1,5.1,6,7\n",
+        [[1.5, 2.5, 3, 4], [4.1, 5.1, 6, 7]],
+        XY,
+        ["old / 1", "old / 2", "new / 1", "new / 2"],
+        doubts=["--header-rows 1"],
+    ),
+    "a row of numbers without a label": Messy(
+        "g,a,b\n,1,2\nx,5,6\ny,7,8\n", [[1, 2], [5, 6], [7, 8]], doubts=["--header-rows 2"]
+    ),
+    "columns without a name": Messy(
+        ",,a\nx,1,2\ny,3,4\n", PLAIN, XY, ["column 2", "a"], doubts=["no name for 1 columns"]
+    ),
+    "thousands cut under a word": Messy(
+        "product,price\nx,1,500\ny,2,300\n", [[1, 500], [2, 300]], doubts=["quote such cells"]
+    ),
+    # Labels.
+    "numbers of subjects": Messy(
+        "Subject,a,b\n101,1,2\n102,3,4\n", PLAIN, ["101", "102"], AB
+    ),
+    "identifiers in one word": Messy(
+        "PatientID,a,b\n101,1,2\n102,3,4\n", PLAIN, ["101", "102"], AB
+    ),
+    "an index of pandas": Messy("Unnamed: 0,a,b\n0,1,2\n1,3,4\n", PLAIN, ["0", "1"], AB),
+    "codes with noughts": Messy(
+        "fips,a,b\n007,1,2\n112,3,4\n", PLAIN, ["007", "112"], AB, doubts=["--no-labels"]
+    ),
+    "codes with noughts among the data": Messy(
+        "g,zip,a\nx,01234,2\ny,90210,4\n", [[1234, 2], [90210, 4]], doubts=["--exclude 2"]
+    ),
+    "names in the last column": Messy("a,b,name\n1,2,x\n3,4,y\n", PLAIN, XY, AB),
+    "merged cells before the labels": Messy(
+        "group,id,a\nf,x,1\n,y,2\nm,z,3\n,w,4\n", [[1], [2], [3], [4]], ["x", "y", "z", "w"]
+    ),
+    "rows without a label": Messy(
+        "g,a,b\nx,1,2\n,3,4\n", PLAIN, ["x", "row 2"], doubts=["--labels COLUMN"]
+    ),
+    "genes that became dates": Messy(
+        "gene,a,b\n1-Sep,1,2\nTP53,3,4\nMYC,5,6\n",
+        [[1, 2], [3, 4], [5, 6]],
+        doubts=["spreadsheets turn names"],
+    ),
+    # Summaries.
+    "a total in German": Messy(
+        "g;a;b\nx;1;2\ny;3;4\nGesamt;4;6\n", [[1, 2], [3, 4], [4, 6]], doubts=["--skip-footer 1"]
+    ),
+    "means and deviations": Messy(
+        "g,a,b\nx,1,2\ny,3,4\nMean,2,3\nSD,1,1\nN,2,2\n",
+        [[1, 2], [3, 4], [2, 3], [1, 1], [2, 2]],
+        doubts=["the last 3 rows", "--skip-footer 3"],
+    ),
+    "a total in the middle": Messy(
+        "g,a,b\nx,1,2\nTotal,4,6\ny,3,4\nz,5,5\n",
+        [[1, 2], [4, 6], [3, 4], [5, 5]],
+        doubts=["called 'Total' and was read as data"],
+    ),
+    "a column of totals": Messy(
+        "g,a,b,Total\nx,1,2,3\ny,3,4,7\n", [[1, 2, 3], [3, 4, 7]], doubts=["--exclude 4"]
+    ),
+    "a remark as the last label": Messy(
+        "g,a,b\nx,1,2\ny,3,4\nData retrieved in 2020,,\n",
+        [[1, 2], [3, 4], [N, N]],
+        doubts=["--skip-footer 1"],
+    ),
+    # Ways to write cells.
+    "negative in parentheses": Messy(
+        'x,a,b\nr,"(1,234.50)",5\ns,(2),6\nt,3,(4)\n',
+        [[-1234.5, 5], [-2, 6], [3, -4]],
+        doubts=["--exclude 2-3"],
+    ),
+    "minus at the end": Messy(
+        "x;a\nr;100,50-\ns;250,25\n", [[-100.5], [250.25]], doubts=["read as negative"]
+    ),
+    "Arabic digits": Messy("g;a;b\nx;١٢;٣٫٥\ny;٤;٥٫٥\n", [[12, 3.5], [4, 5.5]], XY, AB),
+    "a sign that is not seen": Messy("g,a\nx,\u200b4\ny,5\nz,6\n", [[4], [5], [6]]),
+    "true and false as letters": Messy("g,a,b\nx,T,F\ny,F,T\n", [[1, 0], [0, 1]], XY, AB),
+    "true and false in German": Messy("g;a\nx;WAHR\ny;FALSCH\n", [[1], [0]], XY, ["a"]),
+    "yes, no and 1": Messy("g,a\nx,yes\ny,no\nz,1\n", [[1], [0], [1]]),
+    "a letter that is no truth": Messy(
+        "g,arm,a\nx,N,1\ny,N,2\n", [[1], [2]], annotations={"rows": {"arm": ["N", "N"]}}
+    ),
+    "numbers with errors": Messy(
+        "g,a,b\nx,1.5±0.2,3\ny,2.5±0.1,4\n", [[3], [4]], doubts=["write plain numbers"]
+    ),
 }  # fmt: skip
 
 REFUSED = {
+    "decimal commas cut at commas": Messy(
+        "g,a,b\nx,1,5,2,5\ny,3,5,4,5\n", notes=["header with 3 names", "--skip-rows 1"]
+    ),
+    "positions of several exons": Messy(
+        "# Program:featureCounts\nGeneid\tStart\tEnd\ta.bam\nG1\t1;2\t5;6\t5\nG2\t7\t8\t0\n"
+        "G3\t9\t12\t3\n",
+        name="t.tsv",
+        notes=["'1;2' is not a number", "--exclude 2-3"],
+    ),
+    "a word in a header of numbers": Messy(
+        "g,5,1,up\nx,1,2,3\ny,4,5,6\n", notes=["If line 1 is a header: --header"]
+    ),
+    "a web page": Messy("<html><table><tr><td>1</td></tr></table></html>\n", notes=["a web page"]),
+    "JSON": Messy('[{"a":1,"b":2},{"a":3,"b":4}]\n', notes=["JSON"]),
     "commas that could be either": Messy(
         "g\ta\nx\t1,500\ny\t2,250\n", notes=["'1,500'", "--thousands ,", "--decimal ,"]
     ),
@@ -390,7 +568,7 @@ REFUSED = {
     ),
     "a stray word": Messy(
         "g,a\nx,NA\ny,2\nz,low\nw,3\n",
-        notes=["line 4, column 2 ('a'): 'low'", '--missing "NA,low"'],
+        notes=["line 4, column 2 ('a'): 'low'", '--missing "low"', "--exclude 2"],
     ),
     "a stray word in the first row": Messy(
         "g,a\nx,low\ny,2\nz,3\n", notes=["line 2, column 2 ('a'): 'low'"]

@@ -94,8 +94,13 @@ def test_missing_entries_are_counted_by_what_stands_for_them(file):
     with_own = read_table(file("a,b\n1,999\n9.99e2,x\n,4\n"), missing="X, 999")
     np.testing.assert_array_equal(with_own.values, [[1, NAN], [NAN, NAN], [NAN, 4]])
     assert "2 '999'" in with_own.notes[1]
-    with pytest.raises(TableError, match="'NA' is not a number"):
-        read_table(file("a,b\n1,NA\n2,3\n4,5\n"), missing="-")
+
+
+def test_missing_codes_come_on_top_of_the_usual_ones(file):
+    table = read_table(file("a,b\n1,NA\n-999,3\n4,x\n5,6\n"), missing="-999,x")
+    np.testing.assert_array_equal(table.values, [[1, NAN], [NAN, 3], [4, NAN], [5, 6]])
+    quoted = read_table(file('a,b\n1,"n, o"\n2,3\n4,5\n'), missing='"n, o",9')
+    np.testing.assert_array_equal(quoted.values, [[1, NAN], [2, 3], [4, 5]])
 
 
 def test_columns_are_chosen_by_name_number_and_range(file):
@@ -206,8 +211,8 @@ def test_files_that_cannot_be_opened(tmp_path, file):
             read_table(tmp_path / name)
     with pytest.raises(TableError, match=r"should end with one of \.csv, \.tsv"):
         read_table(file("1,2\n", "table.doc"))
-    with pytest.raises(TableError, match="one character"):
-        read_table(file("1,2\n"), delimiter="::")
+    with pytest.raises(TableError, match="one to three characters"):
+        read_table(file("1,2\n"), delimiter="::::")
 
 
 LABELS = st.text(

@@ -30,7 +30,7 @@ _LONG = 120.0
     epilog=examples(
         "comanifold fit genes.csv --out results",
         "comanifold fit counts.tsv.gz --log1p --standardize --out results",
-        'comanifold fit survey.csv --missing "NA,-,999" --columns 3-58 --out results',
+        'comanifold fit survey.csv --missing "99,refused" --columns 3-58 --out results',
         "comanifold fit cells.h5ad --layer counts --absent missing --out results",
     ),
 )
@@ -94,7 +94,8 @@ def fit(file: Path, **given: Any) -> None:
 
         check_results(given["out"], given["force"])
         table = read(file, given)
-        describe(talk, file, table)
+        prepared = {name: given[name] for name in ("standardize", "log1p")}
+        describe(talk, file, table, **prepared)
         annotations: Annotations = table.annotations
         if given["annotations"]:
             more, note = read_annotations(given["annotations"], table.row_names, table.column_names)

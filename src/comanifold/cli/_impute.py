@@ -58,7 +58,8 @@ def impute(file: Path, **given: Any) -> None:
     """Fill in the missing entries of the table in FILE.
 
     Entries that are there are written as they are. Rows and columns without any entry cannot be
-    filled in, and stay empty.
+    filled in, and stay empty. Columns of text are written after the labels of the rows, if FILE2
+    is CSV, TSV or Parquet.
     """
     talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
     out: Path = given["out"]
@@ -73,7 +74,8 @@ def impute(file: Path, **given: Any) -> None:
         check_writable(out)
         refuse_file(out, given["force"])
         table = read(file, given)
-        describe(talk, file, table)
+        prepared = {name: given[name] for name in ("standardize", "log1p")}
+        describe(talk, file, table, **prepared)
         preparation = Preparation.of(
             table.values, log1p=given["log1p"], standardize=given["standardize"]
         )
@@ -84,8 +86,12 @@ def impute(file: Path, **given: Any) -> None:
         values = preparation.fill_in(table.values, model.filled_)
         filled = replace(table, values=values)
         # As the file has it.
-        write_file(talk, out, filled.transposed() if given["transpose"] else filled)
+        filled = filled.transposed() if given["transpose"] else filled
+        write_file(talk, out, filled, annotations=True)
+        told = _about_texts(filled, out)
         n_filled = int(np.isnan(table.values).sum() - np.isnan(values).sum())
+        if told:
+            talk.say(told)
         for message in fitted.warnings:
             talk.say(f"Warning: {message}")
         talk.say(f"{n_filled:,} entries filled in, in {duration(fitted.seconds)}: {out}")
@@ -120,11 +126,26 @@ def reserve_file(out: Path, n_entries: int) -> None:
     check_space(out.parent, n_entries * _BYTES_PER_ENTRY)
 
 
-def write_file(talk: Talk, out: Path, table: "Table") -> None:
+def _about_texts(table: "Table", out: Path) -> str:
+    """Where the columns of text have gone, in a sentence; nothing if there are none."""
+    from ..tables import HOLDS_TEXT
+
+    names = list(table.annotations.get("rows", {}))
+    if not names:
+        return ""
+    shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" * (len(names) > 5))
+    if str(out).lower().endswith(HOLDS_TEXT):
+        return f"Columns of text were written after the labels: {shown}."
+    return f"Columns of text have no place in such a file and were left out: {shown}."
+
+
+def write_file(talk: Talk, out: Path, table: "Table", *, annotations: bool = False) -> None:
     """Write a table; a file that is there is kept under another name."""
     from .._io import write_with_backup
     from ..tables import write_table
 
-    backup = write_with_backup(out, lambda part: write_table(part, table, atomic=False))
+    backup = write_with_backup(
+        out, lambda part: write_table(part, table, atomic=False, annotations=annotations)
+    )
     if backup:
         talk.say(f"The file that was there is kept as {backup}.")

@@ -19,8 +19,8 @@ reading_options: Callable = together(
         "--missing",
         metavar="LIST",
         section=_SECTION,
-        help='What counts as missing, besides empty cells and NaN: "NA,-,999". Numbers match '
-        "numerically. By default NA, N/A, null, None, ?, -, . and the like.",
+        help='What counts as missing too, such as "-999,unknown". Numbers match numerically. '
+        "Empty cells, NA, N/A, NaN, null, None, ?, -, . and the like always count.",
     ),
     option("--delimiter", metavar="CHAR", section=_SECTION, help='As ";" or "tab".'),
     option(
@@ -147,12 +147,12 @@ def read(file: Path, given: dict[str, Any]) -> "Table":
     return read_table(file, **options)
 
 
-def describe(talk: Talk, file: Path, table: "Table") -> None:
-    """Say how a file was read, and what may have been read wrongly."""
+def describe(talk: Talk, file: Path, table: "Table", **preparation: bool) -> None:
+    """Say how a file was read, and what may be wrong with it as it is going to be prepared."""
     say_size(talk, file, table)
     for note in table.notes:
         talk.say(f"  {note}")
-    say_doubts(talk, all_doubts(table))
+    say_doubts(talk, all_doubts(table, **preparation))
 
 
 def say_size(talk: Talk, file: Path, table: "Table") -> None:
@@ -164,11 +164,11 @@ def say_size(talk: Talk, file: Path, table: "Table") -> None:
     talk.say(f"{file}: {n_rows:,} rows x {n_columns:,} columns, {share:.1%} missing")
 
 
-def all_doubts(table: "Table") -> list[str]:
+def all_doubts(table: "Table", **preparation: bool) -> list[str]:
     """Doubts about how a file was read, and about the values in it."""
     from ..tables import find_doubts
 
-    return list(dict.fromkeys([*table.doubts, *find_doubts(table)]))
+    return list(dict.fromkeys([*table.doubts, *find_doubts(table, **preparation)]))
 
 
 def say_doubts(talk: Talk, doubts: list[str]) -> None:

@@ -6,10 +6,11 @@ from ._missing import DEFAULT_MISSING
 from ._reading import READABLE, read_table
 from ._table import Table, TableError
 from ._text import read_cells
-from ._writing import WRITABLE, check_writable, write_rows, write_table
+from ._writing import HOLDS_TEXT, WRITABLE, check_writable, write_rows, write_table
 
 __all__ = [
     "DEFAULT_MISSING",
+    "HOLDS_TEXT",
     "READABLE",
     "WRITABLE",
     "Table",

@@ -3,10 +3,11 @@
 import math
 import re
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,14 @@ from ._cells import (
     as_text,
     is_numeric,
     limit_in,
+    negative_in,
     number_in,
     percentage_in,
+    without_accounting,
 )
 from ._layout import Layout, is_comment
 from ._marks import MarkEvidence
+from ._memory import check_bytes, memory_bound
 from ._missing import Missing
 from ._sources import Record
 from ._table import Array, TableError, check_size, listed, numbered, shortened
@@ -34,8 +38,33 @@ _FOOTER = re.compile(
     re.IGNORECASE,
 )
 _TOTAL = re.compile(
-    r"\W*(grand )?(total|totals|sum|mean|average|summe|mittelwert)\W*", re.IGNORECASE
+    r"\W*((grand|sub)?[ -]?totals?|sum|mean|average|median|(gesamt)?summe|gesamt|insgesamt"
+    r"|mittelwert|durchschnitt|(total g[ée]n[ée]ral|somme|moyenne|totale|totaal|promedio))\W*",
+    re.IGNORECASE,
 )
+# What stands below or above a mean, too.
+_SUMMARY = re.compile(
+    r"\W*(sd|s\.d\.|sem?|std\.?( ?dev\.?)?|standard deviation|n|min|max|minimum|maximum|count"
+    r"|variance|stabw)\W*",
+    re.IGNORECASE,
+)
+
+# As Excel writes dates that it has made of names.
+_DATE = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}|(?:[0-9]{1,2}-)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+    r"(?:-[0-9]{2})?",
+    re.IGNORECASE,
+)
+
+# Rows at the end that are looked at for remarks.
+_MOST_REMARKS = 20
+
+# Bytes of a text that are not counted: labels are rarely longer.
+_USUAL_TEXT = 200
+
+
+# Words of columns that say yes and no, and the numbers that may stand among them.
+_TRUTHS = {**TRUTHS, "1": 1.0, "0": 0.0}
 
 
 @dataclass(frozen=True)
@@ -80,6 +109,8 @@ class Body:
         self.strays: dict[int, Stray] = {}
         self.n_percent: Counter[int] = Counter()
         self.n_limits: Counter[int] = Counter()
+        self.n_negative: Counter[int] = Counter()
+        self.negative: str | None = None
         self.grouped: str | None = None
         self.n_empty_rows = self.n_comments = 0
         self.footers: list[tuple[int, str]] = []
@@ -91,6 +122,8 @@ class Body:
         self._spellings: dict[Any, str] = {"": "nan"}
         self._words: dict[str, str] = {}
         self._n_pending_rows = self._n_footer_rows = 0
+        self._long_bytes = self._n_unnamed = 0
+        self._last: deque[list[Any]] = deque(maxlen=_MOST_REMARKS)
 
     def read(self, records: Iterable[Record]) -> None:
         """Read all records of data."""
@@ -113,6 +146,9 @@ class Body:
                 self._go_on_after_gap()
             if label is not None:
                 name = as_text(record[label])
+                if len(name) > _USUAL_TEXT:
+                    self._count_long(name)
+                self._n_unnamed += not name
                 self.row_names.append(name or f"row {self.n_rows + 1}")
             self._add_numbers(take(record), number)
             if self._truth_places:
@@ -120,6 +156,7 @@ class Body:
             for place, texts in self.texts.items():
                 texts.append(self._word(record[place], self.plan.roles[place]))
             self.n_rows += 1
+            self._last.append(record)
             check_size(self.n_rows, len(self.plan.roles))
 
     # Rows that are not data.
@@ -245,6 +282,11 @@ class Body:
         if value is not None:
             self.n_percent[place] += 1
             return value
+        value = negative_in(cell, style)
+        if value is not None:
+            self.n_negative[place] += 1
+            self.negative = self.negative or cell.strip()
+            return value
         value = limit_in(cell, style)
         if value is not None and self.plan.censored is not None:
             self.n_limits[place] += 1
@@ -252,14 +294,14 @@ class Body:
                 return value
             self._missing.count(cell)
             return math.nan
-        self.has_other_format |= value is None and is_numeric(cell)
+        self.has_other_format |= value is None and is_numeric(without_accounting(cell))
         self._add_stray(cell, place, line)
         return math.nan
 
     def _add_truths(self, record: Sequence[Any], line: int) -> None:
         for place in self._truth_places:
             cell = record[place]
-            value = TRUTHS.get(as_text(cell).strip().lower())
+            value = _TRUTHS.get(as_text(cell).strip().lower())
             if value is None:
                 value = math.nan
                 if self._missing.is_missing(as_text(cell)):
@@ -276,7 +318,15 @@ class Body:
         text = as_text(cell).strip()
         if role == "text" and self._missing.is_code(text):
             text = ""
+        if len(text) > _USUAL_TEXT and text not in self._words:
+            self._count_long(text)
         return self._words.setdefault(text, text)
+
+    def _count_long(self, text: str) -> None:
+        """Refuse long texts that take many times the memory of the matrix."""
+        self._long_bytes += getsizeof(text)
+        n_columns = len(self.plan.roles)
+        check_bytes("long text", self._long_bytes, memory_bound(self.n_rows + 1, n_columns))
 
     def _where(self, line: int, place: int) -> str:
         layout = self.plan.layout
@@ -309,14 +359,77 @@ class Body:
             shown = listed([text for _, text in self.footers], 3)
             doubts.append(
                 f"{self.plan.layout.line} {self.footers[0][0]} and what follows were left out as "
-                f"remarks: {shown}; --skip-footer {len(self.footers)} says so"
+                f"remarks: {shown}; to say that they are: --skip-footer {len(self.footers)}"
             )
-        if self.row_names and _TOTAL.fullmatch(self.row_names[-1]):
+        doubts += [*self._about_labels(), *self._about_totals()]
+        n_blank = self._count_blank_at_end()
+        if n_blank:
+            name = shortened(self.row_names[-n_blank])
+            last = "the last row" if n_blank == 1 else f"the last {n_blank:,} rows"
             doubts.append(
-                f"the last row is called {shortened(self.row_names[-1])} and was read as data; "
-                "to leave it out: --skip-footer 1"
+                f"{last} ({name}) {'has' if n_blank == 1 else 'have'} a label and nothing else; if "
+                f"{'it is a remark' if n_blank == 1 else 'they are remarks'}: "
+                f"--skip-footer {n_blank + len(self.footers)}"
             )
         return notes, doubts
+
+    def _about_labels(self) -> list[str]:
+        """Doubts about labels that are empty, or that a spreadsheet has turned into dates."""
+        doubts = []
+        if self._n_unnamed:
+            doubts.append(
+                f"{self._n_unnamed:,} of {self.n_rows:,} rows have no label and were numbered; if "
+                "another column has the labels: --labels COLUMN"
+            )
+        dates = [name for name in self.row_names if _DATE.fullmatch(name)]
+        if 0 < len(dates) < len(self.row_names) / 2:
+            doubts.append(
+                f"{len(dates):,} labels of rows look like dates among names ({listed(dates, 3)}): "
+                "spreadsheets turn names such as SEPT1 into dates; correct them in the file"
+            )
+        return doubts
+
+    def _about_totals(self) -> list[str]:
+        """Doubts about rows that summarise the others."""
+        names = self.row_names
+        n_last = 0
+        while n_last < len(names) and (
+            _TOTAL.fullmatch(names[-1 - n_last]) or _SUMMARY.fullmatch(names[-1 - n_last])
+        ):
+            n_last += 1
+        if not any(_TOTAL.fullmatch(name) for name in names[len(names) - n_last :]):
+            n_last = 0
+        doubts = []
+        if n_last:
+            called = listed(names[-n_last:], 3)
+            which = "row is" if n_last == 1 else f"{n_last:,} rows are"
+            them = "it" if n_last == 1 else "them"
+            doubts.append(
+                f"the last {which} called {called} and {'was' if n_last == 1 else 'were'} read as "
+                f"data; to leave {them} out: --skip-footer {n_last + len(self.footers)}"
+            )
+        inside = [name for name in names[: len(names) - n_last] if _TOTAL.fullmatch(name)]
+        if inside and len(inside) < len(names) / 2:
+            one = len(inside) == 1
+            called = listed(list(dict.fromkeys(inside)), 3)
+            doubts.append(
+                f"{'a row is' if one else f'{len(inside):,} rows are'} called {called} and "
+                f"{'was' if one else 'were'} read as data; if {'it sums' if one else 'they sum'} "
+                f"up others, delete {'it' if one else 'them'} from the file"
+            )
+        return doubts
+
+    def _count_blank_at_end(self) -> int:
+        """The number of last rows that have a label and empty cells."""
+        label = self.plan.layout.label_column
+        if label is None:
+            return 0
+        others = [
+            any(cell != "" for place, cell in enumerate(record) if place != label)
+            for record in reversed(self._last)
+        ]
+        count = others.index(True) if True in others else len(others)
+        return count if count < self.n_rows else 0
 
 
 def _as_matrix(numbers: "array[float]", n_rows: int, n_columns: int) -> Array:
@@ -333,6 +446,11 @@ def _taker(places: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
     if list(places) == list(range(places[0], places[-1] + 1)):
         return itemgetter(slice(places[0], places[-1] + 1))
     return itemgetter(*places)
+
+
+def is_total(name: str) -> bool:
+    """Whether a row or column is named as totals and means are."""
+    return _TOTAL.fullmatch(name) is not None
 
 
 def _is_footer(record: Sequence[Any]) -> bool:

@@ -2,6 +2,8 @@
 
 import math
 import re
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +13,8 @@ BLANKS = " \u00a0\u2007\u2009\u202f"
 APOSTROPHES = "'\u2019"
 
 _MINUS_SIGNS = "\u2212\u2013\ufe63\uff0d"
+# Cells are read without these: they are not seen.
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"))
 _LIMITS = re.compile(r"(<=|>=|<|>|\u2264|\u2265)\s*(?=[0-9.,+\-])")
 
 # Words of columns that hold nothing else; in any mix of capitals.
@@ -21,9 +25,21 @@ TRUTHS = {
     "n": 0.0,
     "true": 1.0,
     "false": 0.0,
+    "t": 1.0,
+    "f": 0.0,
     "ja": 1.0,
     "nein": 0.0,
+    "wahr": 1.0,
+    "falsch": 0.0,
+    "oui": 1.0,
+    "non": 0.0,
+    "vrai": 1.0,
+    "faux": 0.0,
+    "checked": 1.0,
+    "unchecked": 0.0,
 }
+# A single letter is a truth only where its opposite stands in the same column.
+_PAIRS = ({"y", "n"}, {"t", "f"})
 
 _UNITS = (
     r"(?:[nµuμmcdkMG]?(?:m|g|l|L|s|V|A|W|Hz|Pa|mol|M|J|N|eV|bp|b|B)[²³23]?"
@@ -32,6 +48,12 @@ _UNITS = (
 )
 _UNIT = re.compile(rf"{_UNITS}(?:\s*[/·*]\s*(?:[0-9.]+\s*)?{_UNITS})*")
 _BRACKETED = re.compile(r"\(.{1,20}\)|\[.{1,20}\]")
+_NEGATIVE = re.compile(r"\(\s*([0-9.,][^()+\-]*)\)|([0-9.,][^()+\-]*)-")
+# A number that cannot be read as one: with an error, an interval, a footnote or a meaning.
+_ANNOTATED = re.compile(
+    r"[+-]?[0-9]+(?:[.,][0-9]+)?\s*"
+    r"(?:(?:±|\+/-|\+-)\s*[0-9.,]+|[(\[].*[)\]]|[a-zA-Z*†‡§]{1,2}|/\s*[0-9]+|[-=:]\s+\w.*)"
+)
 _AMOUNT = re.compile(
     rf"(?:[$€£¥₹]|EUR|USD|GBP|CHF)\s*[+-]?[0-9][0-9.,]*"
     rf"|[+-]?[0-9][0-9.,]*\s*(?:[$€£¥₹]|{_UNITS}(?:/{_UNITS})?)"
@@ -63,14 +85,25 @@ def number_in(cell: str, style: NumberFormat = POINTS) -> float | None:
         except ValueError:
             pass
     text = cell.strip()
-    if text[:1] and text[0] in _MINUS_SIGNS:
-        text = "-" + text[1:]
+    if not text.isascii():
+        text = _in_ascii(text, style)
     found = _pattern(style.decimal, style.thousands).fullmatch(text)
     if found is None:
         return _not_finite(text)
     if found["mark"]:
         text = text.replace(found["mark"], "")
     return float(text.replace(style.decimal, "."))
+
+
+def _in_ascii(text: str, style: NumberFormat) -> str:
+    """A number in the digits, signs and marks of any script in those of ASCII."""
+    text = text.translate(_INVISIBLE).strip()
+    if text[:1] and text[0] in _MINUS_SIGNS:
+        text = "-" + text[1:]
+    if any(sign.isdecimal() and not sign.isascii() for sign in text):
+        text = text.replace("\u066b", style.decimal).replace("\u066c", style.thousands)
+        text = "".join(str(unicodedata.decimal(sign, sign)) for sign in text)
+    return text
 
 
 def _not_finite(text: str) -> float | None:
@@ -92,6 +125,21 @@ def percentage_in(cell: str, style: NumberFormat) -> float | None:
     """The number before a percent sign, or None."""
     text = cell.strip()
     return number_in(text[:-1], style) if text.endswith("%") and len(text) > 1 else None
+
+
+def negative_in(cell: str, style: NumberFormat) -> float | None:
+    """The negative number that accounts write as (1,500) or 1.500-, or None."""
+    found = _NEGATIVE.fullmatch(cell.strip())
+    number = number_in(found[1] or found[2], style) if found else None
+    return None if number is None else -number
+
+
+def without_accounting(cell: str) -> str:
+    """A cell without what makes its number negative in accounts."""
+    if not cell.endswith((")", "-", " ")):
+        return cell
+    found = _NEGATIVE.fullmatch(cell.strip())
+    return (found[1] or found[2]).strip() if found else cell
 
 
 def limit_in(cell: str, style: NumberFormat) -> float | None:
@@ -124,6 +172,26 @@ def is_numeric(cell: str) -> bool:
     sign = _LIMITS.match(text)
     text = text[sign.end() :] if sign else text.removesuffix("%")
     return any(number_in(text, style) is not None for style in (POINTS, COMMAS))
+
+
+def are_truths(cells: Sequence[str]) -> bool:
+    """Whether cells say yes and no, in words; 1 and 0 may stand among them."""
+    words = {cell.strip().lower() for cell in cells}
+    truths = words - {"0", "1"}
+    if not truths or not truths <= TRUTHS.keys():
+        return False
+    letters = {word for word in truths if len(word) == 1}
+    return not letters or letters in _PAIRS
+
+
+def is_annotated_number(cell: str) -> bool:
+    """Whether a cell holds a number with something after it that is not a unit."""
+    return _ANNOTATED.fullmatch(cell.strip()) is not None
+
+
+def is_padded_code(cell: str) -> bool:
+    """Whether a cell holds digits after a nought, as codes do and numbers do not."""
+    return cell.startswith("0") and len(cell) > 1 and cell.isdecimal()
 
 
 def is_amount(cell: str) -> bool:

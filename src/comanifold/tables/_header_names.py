@@ -8,7 +8,18 @@ from itertools import pairwise
 from ._cells import COMMAS, POINTS, is_unit, number_in
 
 # What columns of labels are called; an empty name is the most common of all.
-NAMES_OF_LABELS = {"", "id", "ids", "name", "names", "label", "labels", "index", "rowname", "row"}
+NAMES_OF_LABELS = {
+    "",
+    "id",
+    "ids",
+    "name",
+    "names",
+    "label",
+    "labels",
+    "index",
+    "rowname",
+    "row",
+} | {"unnamed: 0"}
 
 # What people write in the corner, above the labels.
 CORNERS = NAMES_OF_LABELS | {
@@ -17,6 +28,15 @@ CORNERS = NAMES_OF_LABELS | {
     "state", "species", "variable", "compound", "cell", "date", "time", "year", "month", "day",
     "week", "group", "case", "code",
 }  # fmt: skip
+
+
+_IDENTIFIER = re.compile(r"(?:^|.*[_\s.-])(?:id|ids|no|nr|number|code)\W*|.*[a-z](?:ID|Id|No|Nr)")
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a column is named as identifiers are: patient_id, PatientID, Sample No."""
+    name = name.strip()
+    return bool(_IDENTIFIER.fullmatch(name) or _IDENTIFIER.fullmatch(name.lower()))
 
 
 def has_units(line: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from ._column_statistics import ColumnStatistics
+from ._header_names import is_identifier
 from ._table import Array, Table, shortened
 
 # With fewer entries, numbers are in order or all different by chance.
@@ -29,7 +30,9 @@ _SECONDS = 900_000_000, 2_000_000_000  # from 1998 to 2033, since 1970
 
 def find_identifiers(table: Table, statistics: ColumnStatistics) -> list[tuple[int, str]]:
     """Places of columns that are no measurements, each with a sentence about it."""
-    whole = statistics.is_whole & (statistics.n_observed >= _LEAST_OBSERVED)
+    named = np.array([is_identifier(name) for name in table.column_names], dtype=bool)
+    whole = statistics.is_whole
+    whole &= (statistics.n_observed >= _LEAST_OBSERVED) | (named & (statistics.n_observed > 2))
     whole &= statistics.n_distinct > 1
     found: list[tuple[int, str]] = []
     places = np.flatnonzero(whole)
@@ -37,10 +40,10 @@ def find_identifiers(table: Table, statistics: ColumnStatistics) -> list[tuple[i
     if table.values.shape[1] < 2:
         return found
     left = set(places.tolist())
-    for kind in (_date, _year, _serial, _seconds, _identifier):
+    for kind in (_date, _year, _serial, _seconds, _position, _identifier):
         of_kind = {place: told for place in left if (told := kind(table, statistics, place))}
         left -= of_kind.keys()
-        if len(of_kind) <= most:
+        if len(of_kind) <= most or kind is _position:
             found += [
                 (place, f"Column {shortened(table.column_names[place])} {told}")
                 for place, told in of_kind.items()
@@ -98,13 +101,29 @@ def _seconds(table: Table, statistics: ColumnStatistics, place: int) -> str:
     return f"looks like times in seconds since 1970: {_advice(table.column_names[place])}"
 
 
+def _position(table: Table, _statistics: ColumnStatistics, place: int) -> str:
+    """Where genes begin and end, beside their counts."""
+    names = {name.strip().lower() for name in table.column_names}
+    if not {"start", "end"} <= names:
+        return ""
+    name = table.column_names[place]
+    if name.strip().lower() not in ("start", "end", "length"):
+        return ""
+    return f"looks like a place or length on the genome: {_advice(name)}"
+
+
 def _identifier(table: Table, statistics: ColumnStatistics, place: int) -> str:
     """Whole numbers, all different: counted through, ascending from row to row, or so named."""
     n_observed = statistics.n_observed[place]
-    if statistics.n_distinct[place] < n_observed:
-        return ""
     low, high = statistics.low[place], statistics.high[place]
     name = table.column_names[place]
+    if statistics.n_distinct[place] < n_observed:
+        if not is_identifier(name) or statistics.n_distinct[place] < 3:
+            return ""
+        return (
+            f"is named like an identifier and repeats ({statistics.n_distinct[place]:,} different "
+            f"whole numbers in {n_observed:,} rows): {_advice(name)}"
+        )
     is_counted = high - low == n_observed - 1
     if not (
         is_counted or _NAMED_IDENTIFIER.search(name) or (np.diff(_observed(table, place)) > 0).all()

@@ -1,15 +1,17 @@
 """How a table is laid out: lines before it, header lines, units, and the column of labels."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ._cells import as_text, is_numeric
+from ._cells import as_text, is_numeric, is_padded_code
 from ._header_names import (
     CORNERS,
     NAMES_OF_LABELS,
     has_units,
+    is_identifier,
     is_monotone,
     is_plain_number,
     is_scale,
@@ -22,7 +24,11 @@ from ._names import distinct_names
 from ._sources import Record, usual_length
 from ._table import Options, TableError, listed, shortened
 
-_COMMENTS = ("#", "%", "//")
+# Lines of a series matrix of GEO begin with an exclamation mark.
+_COMMENTS = ("#", "%", "//", "!")
+
+# A number such as 12,500 that is cut at its comma.
+_HEAD, _TAIL = re.compile(r"[1-9][0-9]{0,2}"), re.compile(r"[0-9]{3}")
 
 # More header lines than this have to be told.
 _MOST_HEADER_ROWS = 3
@@ -122,6 +128,8 @@ class _Finder:
         self._first_line = rows[0][0]
         n_header = self._count_header(rows)
         body = [record for _, record in rows[n_header:]]
+        if start and not n_header:
+            self._refuse_short_header(self._records[start - 1], len(rows[0][1]))
         header, units = self._names_and_units(rows[:n_header], body)
         if header is None:
             self._n_columns = len(body[0]) if body else self._n_columns
@@ -156,7 +164,7 @@ class _Finder:
         record = self._records[place][1]
         n_filled = sum(bool(cell.strip()) for cell in record)
         n = self._n_columns
-        if not any(record):
+        if not any(record) or record[0].startswith("!"):
             return True
         if is_comment(record) and len(record) not in (n, n - 1):
             return True
@@ -179,6 +187,24 @@ class _Finder:
             )
         return False
 
+    def _refuse_short_header(self, before: tuple[int, list[str]], n_cells: int) -> None:
+        """Refuse names above rows that have more cells, if there is no other header."""
+        number, record = before
+        if (
+            self._options.header is False
+            or self._options.header_rows is not None
+            or is_comment(record)
+            or len(record) < 2
+            or any(self._kind(cell) != "text" for cell in record)
+        ):
+            return
+        raise TableError(
+            f"{self._line} {number} looks like a header with {len(record)} names "
+            f"({listed(record, 3)}), and the next one has {n_cells} cells: if numbers hold the "
+            f"separator, quote them, or separate cells by another sign. If it is a title: "
+            f"--skip-rows {number}"
+        )
+
     # Header lines.
 
     def _count_header(self, rows: list[tuple[int, list[str]]]) -> int:
@@ -195,10 +221,44 @@ class _Finder:
             # Numbers can stand above names, as years do, and not between them.
             between = records[1 : n_header - 1]
             if all(self._is_texty(row, records[n_header:], first=False) for row in between):
-                return n_header
+                return n_header + self._has_numbers_below_names(rows, n_header)
         if self._options.header is True:
             return 1
         return int(self._is_single_header(records))
+
+    def _has_numbers_below_names(self, rows: list[tuple[int, list[str]]], n_header: int) -> bool:
+        """Whether years, or numbers below names that span columns, are a last line of names."""
+        if self._options.header is True or len(rows) < n_header + 2:
+            return False
+        above = rows[n_header - 1][1]
+        number, row = rows[n_header]
+        body = [record for _, record in rows[n_header + 1 :]]
+        names = [cell for cell in row[1:] if cell.strip()]
+        is_plain = len(names) > 1 and all(map(is_plain_number, names))
+        if not is_plain or self._kind(row[0]) == "number":
+            return False
+        values = [float(name) for name in names]
+        told = f"{self._line} {number} holds numbers ({listed(names, 3)})"
+        are_years = all(map(is_year, values))
+        if are_years:
+            n_alike = sum(all(map(is_year, values_in(record[1:]))) for record in body)
+            are_years = n_alike * 2 < len(body)
+        has_gaps = any(
+            not name.strip() and cell.strip()
+            for name, cell in zip(above[1:], row[1:], strict=False)
+        )
+        spans = has_gaps and row[0].strip().lower() in CORNERS
+        if are_years or (spans and all(value.is_integer() for value in values)):
+            self._doubts.append(
+                f"{told} and was taken as a line of names; if it is data: --header-rows {n_header}"
+            )
+            return True
+        if not row[0].strip() and all(record[0].strip() for record in body if any(record)):
+            self._doubts.append(
+                f"{told} without a label and was taken as data; if it holds names: "
+                f"--header-rows {n_header + 1}"
+            )
+        return False
 
     def _is_texty(self, row: list[str], body: list[list[str]], first: bool = True) -> bool:
         """Whether a row has words above columns of numbers."""
@@ -244,24 +304,42 @@ class _Finder:
         if first in ([str(begin + i) for i in range(len(first))] for begin in (0, 1)):
             return len(first) > 2
         begin = int(self._kind(first[0]) == "text")
-        names = first[begin:]
+        kinds = [self._kind(cell) for cell in first]
+        # Words above words, and nothing above nothing, may stand beside the names.
+        beside = [
+            place
+            for place, kind in enumerate(kinds[: len(under)])
+            if place >= begin
+            and ((kind == "text" and under[place] == "text") or (kind == under[place] == "missing"))
+        ]
+        if any(
+            first[p] == record[p]
+            for p in beside
+            if first[p]
+            for record in body[:_ROWS_LOOKED_AT]
+            if p < len(record)
+        ):
+            return False
+        places = sorted(set(range(begin, len(first))) - set(beside))
+        names = [first[place] for place in places]
         if len(names) < 2 or len(first) != self._n_columns or not all(map(is_plain_number, names)):
             return False
         values = [float(name) for name in names]
-        rows = [values_in(record[begin:]) for record in body]
+        rows = [values_in([record[p] for p in places if p < len(record)]) for record in body]
         rows = [row for row in rows if row]
         if not rows or len(set(values)) < len(values):
             return False
         named = begin == 1 and under[0] == "text"
+        has_words = any(first[place].strip() for place in beside)
         if not is_monotone(values):
-            return self._has_numbers_without_order(first, begin, values, rows)
+            return self._has_numbers_without_order(first, names, values, rows, has_words)
         if all(map(is_year, values)):
             n_alike = sum(all(map(is_year, row)) for row in rows)
             sure = n_alike * 2 < len(rows)
             reason = "years"
         else:
             n_alike = sum(map(is_monotone, rows))
-            is_corner = named and first[0].strip().lower() in CORNERS
+            is_corner = named and (has_words or first[0].strip().lower() in CORNERS)
             sure = is_corner or (n_alike * 2 <= len(rows) and is_scale(values, rows))
             reason = "numbers in order"
         told = f"{self._line} {self._first_line} holds {reason} ({listed(names, 3)})"
@@ -274,11 +352,17 @@ class _Finder:
         return sure
 
     def _has_numbers_without_order(
-        self, first: list[str], begin: int, values: list[float], rows: list[list[float]]
+        self,
+        first: list[str],
+        names: list[str],
+        values: list[float],
+        rows: list[list[float]],
+        has_words: bool,
     ) -> bool:
         """Whether a first row of numbers in no order names the columns, as numbers of samples."""
-        told = f"{self._line} {self._first_line} holds numbers ({listed(first[begin:], 3)})"
-        if begin == 1 and first[0].strip().lower() in CORNERS:
+        told = f"{self._line} {self._first_line} holds numbers ({listed(names, 3)})"
+        is_named = self._kind(first[0]) == "text"
+        if is_named and (has_words or first[0].strip().lower() in CORNERS):
             self._doubts.append(
                 f"{told} after {shortened(first[0])} and was taken as a header; if it is data: "
                 "--no-header"
@@ -316,14 +400,30 @@ class _Finder:
             self._notes.append(
                 f"Names of columns from {len(names)} {self._line}s, as {shortened(header[-1])}."
             )
-            if self._options.header_rows is None and names[0][0].strip():
+            told = any("as a line of names" in doubt for doubt in self._doubts)
+            if self._options.header_rows is None and names[0][0].strip() and not told:
                 self._doubts.append(
                     f"{self._line}s {', '.join(str(number) for number, _ in rows)} were joined to "
                     "names of columns; if only the first is a header: --header-rows 1"
                 )
         else:
             header = names[0]
+        self._doubt_unnamed(header, body)
         return header, units
+
+    def _doubt_unnamed(self, header: list[str], body: list[list[str]]) -> None:
+        """Doubt a header that leaves out names of columns with numbers in them."""
+        unnamed = [
+            place
+            for place, name in enumerate(header[:_COLUMNS_LOOKED_AT])
+            if place and not name.strip() and self._kind_of_column(body, place) == "number"
+        ]
+        if unnamed and self._options.header_rows is None:
+            self._doubts.append(
+                f"the header has no name for {len(unnamed):,} columns of numbers, the first of "
+                f"which is column {unnamed[0] + 1}; if the next {self._line} has their names: "
+                "--header-rows 2"
+            )
 
     def _to_length(self, header: list[str], body: list[list[str]]) -> list[str]:
         """A header line without what trails it, and with a name for the labels."""
@@ -335,7 +435,7 @@ class _Finder:
                 self._n_columns = n - 1
                 self._notes.append("A separator at the end of each line is ignored.")
             else:
-                if header[0].strip().lower() in CORNERS:
+                if header[0].strip().lower() in CORNERS or _has_cut_thousands(body):
                     self._doubts.append(
                         f"the header has one name less than the rows have cells, and its first "
                         f"name, {shortened(header[0])}, was taken as that of the second column; "
@@ -367,6 +467,10 @@ class _Finder:
         name = "" if layout.header is None else layout.header[0].strip().lower()
         is_named = name in NAMES_OF_LABELS
         if self._kind_of_column(full, 0) == "text":
+            has_gaps = any(not record[0].strip() for record in full if any(record[1:]))
+            others = [] if layout.header is None else self._named_labels(layout.header, full)
+            if has_gaps and others:
+                return others[0]  # merged cells of groups stand before the labels
             if is_named or not self._repeats(full, 0):
                 return 0
             # Groups, not labels: another column of text may name the rows.
@@ -376,9 +480,33 @@ class _Finder:
                 if self._kind_of_column(full, place) == "text" and self._is_unique(full, place)
             ]
             return others[0] if others else None
-        if layout.header is None or not (is_named or name.endswith(("_id", " id"))):
+        others = [] if layout.header is None else self._named_labels(layout.header, full)
+        if others:
+            return others[0]
+        if not full or not self._is_unique(full, 0):
             return None
-        return 0 if self._is_unique(full, 0) else None
+        if any(is_padded_code(record[0]) for record in full):
+            self._doubts.append(
+                f"column 1 has numbers that begin with 0, such as "
+                f"{shortened(next(r[0] for r in full if is_padded_code(r[0])))}, and was taken as "
+                "labels of rows; if it is data: --no-labels"
+            )
+            return 0
+        if layout.header is None:
+            return None
+        are_whole = all(record[0].strip().lstrip("-").isdecimal() for record in full)
+        is_corner = are_whole and (name in CORNERS or is_identifier(layout.header[0]))
+        return 0 if is_named or is_corner else None
+
+    def _named_labels(self, header: list[str], records: list[list[str]]) -> list[int]:
+        """Columns after the first that are named as labels are, and hold different texts."""
+        return [
+            place
+            for place in range(1, min(len(header), _COLUMNS_LOOKED_AT))
+            if header[place].strip().lower() in NAMES_OF_LABELS - {""}
+            and self._kind_of_column(records, place) == "text"
+            and self._is_unique(records, place)
+        ]
 
     def _repeats(self, records: list[list[str]], place: int) -> bool:
         """Whether a column has so few values that they are groups of rows."""
@@ -405,6 +533,16 @@ class _Finder:
         if not n_text and not n_numbers:
             return "missing"
         return "text" if n_text > n_numbers else "number"
+
+
+def _has_cut_thousands(body: Sequence[Sequence[str]]) -> bool:
+    """Whether a column of one to three digits always stands before one of three."""
+    if len(body) < 2:
+        return False
+    n = min(map(len, body))
+    heads = [all(_HEAD.fullmatch(record[place]) for record in body) for place in range(n)]
+    tails = [all(_TAIL.fullmatch(record[place]) for record in body) for place in range(n)]
+    return any(head and tail for head, tail in zip(heads[1:], tails[2:], strict=False))
 
 
 def named_column(names: Sequence[str], asked: str | int, purpose: str) -> int:

@@ -5,7 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ._cells import APOSTROPHES, BLANKS, COMMAS, POINTS, NumberFormat
+from ._cells import (
+    APOSTROPHES,
+    BLANKS,
+    COMMAS,
+    POINTS,
+    NumberFormat,
+    without_accounting,
+)
 from ._table import Options, TableError, shortened
 
 _NUMBER = re.compile(
@@ -61,7 +68,9 @@ class MarkEvidence:
                 self._add(line, place, cell)
 
     def _add(self, line: int, place: int, cell: str) -> None:
-        found = _NUMBER.fullmatch(cell.strip().lstrip("<>=\u2264\u2265 ").removesuffix("%"))
+        found = _NUMBER.fullmatch(
+            without_accounting(cell).strip().lstrip("<>=\u2264\u2265 ").removesuffix("%")
+        )
         if found is None:
             return
         digits = _BLANK_GROUP.sub("", found[1].rstrip(BLANKS))

@@ -1,5 +1,6 @@
 """What counts as a missing entry."""
 
+import csv
 from collections import Counter
 from collections.abc import Sequence
 
@@ -7,7 +8,8 @@ import numpy as np
 
 from ._table import Array
 
-# In any mix of capitals. A dash or a point alone is how many tables leave a cell out.
+# In any mix of capitals. A dash or a point alone is how many tables leave a cell out; two points
+# and a colon are how statistical offices do, and \N is how databases do.
 DEFAULT_MISSING = (
     "NA",
     "N/A",
@@ -18,10 +20,19 @@ DEFAULT_MISSING = (
     "null",
     "None",
     "missing",
+    "not available",
+    "(null)",
+    "\\N",
     "?",
     "-",
     "--",
+    "\u2013",
+    "\u2014",
     ".",
+    "..",
+    "...",
+    "\u2026",
+    ":",
     "#DIV/0!",
     "#VALUE!",
     "#REF!",
@@ -30,7 +41,7 @@ DEFAULT_MISSING = (
     "#NULL!",
 )
 
-# What is missing whatever is asked for: it cannot be a number.
+# Error cells of spreadsheets are missing among texts, too, in any mix of capitals.
 _ALWAYS = ("", "nan", "#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!")
 
 
@@ -40,14 +51,16 @@ class Missing:
     Parameters
     ----------
     tokens : str or sequence, optional
-        Texts, separated by commas if they come as one, and numbers, which match numerically.
+        Besides `DEFAULT_MISSING`: texts, separated by commas if they come as one (one with a
+        comma in it has to be quoted), and numbers, which match numerically.
     """
 
     def __init__(self, tokens: str | Sequence[str | float] | None = None):
         if tokens is None:
-            tokens = DEFAULT_MISSING
+            tokens = ()
         elif isinstance(tokens, str):
-            tokens = tokens.split(",")
+            tokens = next(csv.reader([tokens], skipinitialspace=True), [])
+        tokens = [*DEFAULT_MISSING, *tokens]
         self._texts, self._codes = set(_ALWAYS), set(_ALWAYS)
         self._numbers: list[float] = []
         for token in tokens:

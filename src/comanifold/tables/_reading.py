@@ -71,9 +71,9 @@ def read_table(
     ----------
     path : path
     missing : str or sequence, optional
-        What counts as missing besides empty cells and NaN: texts, in any mix of capitals, and
-        numbers, which match numerically. One string holds several, separated by commas. By
-        default `DEFAULT_MISSING`: NA, null, ?, - and the like.
+        What counts as missing besides empty cells and `DEFAULT_MISSING` (NA, null, ?, - and the
+        like), which always does: texts, in any mix of capitals, and numbers, which match
+        numerically. One string holds several, separated by commas.
     delimiter : str, optional
         Of text. By default the one of comma, semicolon, tab, bar and space that makes the most
         sense, with decimal points or commas.
@@ -195,8 +195,8 @@ def _ending(path: Path) -> str:
 
 
 def _check_options(options: Options) -> None:
-    if options.delimiter is not None and len(options.delimiter) != 1:
-        raise TableError(f"a delimiter is one character, got {options.delimiter!r}")
+    if options.delimiter is not None and not 1 <= len(options.delimiter) <= 3:
+        raise TableError(f"a delimiter is one to three characters, got {options.delimiter!r}")
     if options.absent not in (None, "missing", "zero"):
         raise TableError(f'absent must be "missing" or "zero", got {options.absent!r}')
     if options.decimal not in (None, ".", ","):

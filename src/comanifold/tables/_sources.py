@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,21 @@ _CHARACTERS_OF_SAMPLE = 1 << 22
 # Cells of a sample that are looked at to choose a separator.
 _CELLS_OF_SAMPLE = 20_000
 
+# A line under the header, or around the table.
+_RULE = re.compile(r"(?=.*---|.*===|\s*\|\s*:?-+:?\s*\|)[\s|+:=-]+", re.DOTALL)
 _STRONG = re.compile(r"[;\t|]")
-_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
-_TABS_FIRST = ("\t", ",", ";", "|", " ")
-_COMMAS_FIRST = (",", ";", "\t", "|", " ")
+_NAMES = {
+    ",": "comma",
+    ";": "semicolon",
+    "\t": "tab",
+    "|": "bar",
+    " ": "space",
+    "::": "double colon",
+}
+_TABS_FIRST = ("\t", ",", ";", "|", "::", " ")
+_COMMAS_FIRST = (",", ";", "\t", "|", "::", " ")
+# Stands for a separator of several characters.
+_UNIT_SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True)
@@ -70,10 +82,14 @@ def text_source(path: Path, options: Options, missing: Missing) -> Source:
         delimiter, skipped, sample = delimiter or named, skipped + 1, sample[1:]
     name = path.name.lower().removesuffix(".gz")
     order = _TABS_FIRST if name.endswith((".tsv", ".tab")) else _COMMAS_FIRST
+    _refuse_markup(sample)
     delimiter = delimiter or _find_delimiter(sample, order, missing)
     padded = delimiter != " " and _is_padded(sample, delimiter)
+    framed = delimiter == "|" and _is_framed(sample)
 
     def records_of(lines: Iterable[str]) -> Iterator[Record]:
+        if delimiter in ("|", " "):
+            lines = (_plain_line(line, delimiter, framed) for line in lines)
         return _records(lines, delimiter, padded, skipped)
 
     @contextmanager
@@ -114,6 +130,40 @@ def _named_separator(line: str) -> str | None:
     return text[4] if text.lower().startswith("sep=") and len(text) == 5 else None
 
 
+def _refuse_markup(sample: Sequence[str]) -> None:
+    """Refuse a web page, or data with a name for each value, that has the name of a table."""
+    first = next((line.strip().lower() for line in sample if line.strip()), "")
+    for what, begins in (
+        ("a web page", ("<html", "<!doctype", "<?xml", "<table", "<meta")),
+        ("JSON", ("{", "[{", "[[", "[")),
+    ):
+        if first.startswith(begins) and (what != "JSON" or _is_json(first)):
+            raise TableError(f"this is {what}, not a table of text: save it as CSV or XLSX")
+
+
+def _is_json(line: str) -> bool:
+    """Whether a line begins as JSON does, and not as a name in brackets."""
+    return re.match(r"[\[{]\s*($|[\[{]|\"[^\"]*\"\s*:)", line) is not None
+
+
+def _is_framed(sample: Sequence[str]) -> bool:
+    """Whether lines begin and end with a bar, as in Markdown."""
+    lines = [line.strip() for line in sample if "|" in line]
+    return all(line.startswith("|") and line.endswith("|") for line in lines)
+
+
+def _plain_line(line: str, delimiter: str, framed: bool) -> str:
+    """A line of a drawn table without its frame; a rule becomes an empty line."""
+    if _RULE.fullmatch(line):
+        return "\n"
+    text = line.strip()
+    if delimiter == " " or not (framed or " |" in line or "| " in line):
+        return line
+    if framed and len(text) > 1:
+        text = text[1:-1]
+    return "|".join(cell.strip() for cell in text.split("|")) + "\n"
+
+
 def _is_padded(sample: Sequence[str], delimiter: str) -> bool:
     """Whether a blank follows every separator, and is not part of the cells."""
     lines = [line for line in sample if delimiter in line]
@@ -123,6 +173,9 @@ def _is_padded(sample: Sequence[str], delimiter: str) -> bool:
 
 
 def _records(lines: Iterable[str], delimiter: str, padded: bool, n_before: int) -> Iterator[Record]:
+    if len(delimiter) > 1:
+        lines = map(methodcaller("replace", delimiter, _UNIT_SEPARATOR), lines)
+        delimiter = _UNIT_SEPARATOR
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=padded or delimiter == " ")
     number = 1
     while True:
@@ -146,6 +199,8 @@ def _find_delimiter(sample: Sequence[str], order: Sequence[str], missing: Missin
     """The separator that gives most records of one length with most numbers in them."""
     best: tuple[float, str] | None = None
     for candidate in order:
+        if len(candidate) > 1 and not any(candidate in line for line in sample):
+            continue
         try:
             records = [record for _, record in _records(sample, candidate, False, 0)]
         except TableError:

@@ -12,10 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from ._body import Body, Plan, Stray
-from ._cells import TRUTHS, as_text, is_amount, is_numeric, limit_in
-from ._columns import chosen_columns
+from ._body import Body, Plan, Stray, is_total
+from ._cells import (
+    are_truths,
+    as_text,
+    is_amount,
+    is_annotated_number,
+    is_numeric,
+    is_padded_code,
+    limit_in,
+    without_accounting,
+)
+from ._columns import as_ranges, chosen_columns
 from ._encoding import LEGACY, may_be_legacy_text
+from ._header_names import is_identifier
 from ._layout import Layout, find_layout
 from ._lines import NotUtf8Error
 from ._long import pivot, triple_places
@@ -26,7 +36,16 @@ from ._sources import Record, Source, text_source
 from ._table import Options, Table, TableError, check_size, listed, shortened
 
 # Names of the last column of a table of triples.
-_VALUES = {"value", "values", "rating", "score", "count", "n", "x"}
+_VALUES = {"value", "values", "rating", "ratings", "score", "count", "n", "x", "result"}
+_MOST_COLUMNS_OF_TRIPLES = 6
+_LEAST_TRIPLES = 20
+
+# Rows that are looked at for numbers such as 007.
+_ROWS_FOR_CODES = 60
+
+
+# Characters of a code that an error suggests for --missing, and of a list of columns.
+_LONGEST_CODE = 40
 
 
 def read_text(path: Path, options: Options, missing: Missing) -> Table:
@@ -130,8 +149,9 @@ def _roles(
 def _role(cells: Sequence[str], missing: Missing) -> str:
     filled = [cell for cell in cells if not missing.is_missing(cell)]
     texts = [cell for cell in filled if not is_numeric(cell)]
-    if filled and all(cell.strip().lower() in TRUTHS for cell in filled):
+    if texts and are_truths(filled):
         return "truth"
+    texts = [cell for cell in texts if not is_numeric(without_accounting(cell))]
     return "text" if len(texts) * 2 > len(filled) else "number"
 
 
@@ -244,11 +264,17 @@ class _Reading:
             hint = f" (decimal marks are {style.name} in this file; if not: --decimal {other})"
         elif is_amount(cell):
             hint = " but an amount with a unit or currency: write plain numbers"
-        codes = [token for token in self._missing.seen if token]
-        tokens = ",".join([*codes[:4], cell if len(cell) <= 20 else cell[:20] + "…"])
+        ways = []
+        if layout.header is None and stray.line == self._source.sample[layout.n_before][0]:
+            ways.append(f"If {layout.line} {stray.line} is a header: --header")
+        # What holds digits says something; a code such as ND does not.
+        if not any(sign.isdigit() for sign in cell) and len(cell) <= _LONGEST_CODE:
+            ways.append(f"If it means missing: --missing {_quoted(cell)}")
+        columns = as_ranges(list(body.strays))
+        if len(columns) <= _LONGEST_CODE:
+            ways.append(f"To leave its column out: --exclude {columns}")
         raise TableError(
-            f"{where}: {shortened(cell)} is not a number{hint}{more}. If it means missing: "
-            f'--missing "{tokens}"'
+            f"{where}: {shortened(cell)} is not a number{hint}{more}. {'. '.join(ways)}"
         )
 
     # The table.
@@ -262,6 +288,10 @@ class _Reading:
         if dropped:
             notes.append(f"Empty columns left out: {len(dropped):,}.")
             values, places = values[:, kept], [places[at] for at in kept]
+            seen = self._missing.seen
+            seen[""] = max(0, seen[""] - len(dropped) * body.n_rows)
+            if not seen[""]:
+                del seen[""]
         annotations: dict[str, dict[str, list[Any]]] = {}
         texts = {names[place]: cells for place, cells in body.texts.items()}
         if texts:
@@ -280,7 +310,8 @@ class _Reading:
             *filter(None, [verdict.doubt, repeats]),
             *more_doubts,
             *doubts,
-            *self._doubt_about_triples(body, len(places)),
+            *self._doubt_about_triples(body, values, places),
+            *_doubt_about_sums(values, column_names, places),
         ]
         style = body.plan.style
         comma = " with decimal commas" if style.decimal == "," else ""
@@ -347,12 +378,35 @@ class _Reading:
                         f"leave it out: --exclude {place + 1}"
                     )
         doubts += self._about_texts(body)
+        if body.negative is not None:
+            doubts.append(
+                f"{shortened(body.negative)} and the like were read as negative numbers, as in "
+                f"accounts; if they mean something else, leave their columns out: --exclude "
+                f"{as_ranges(sorted(body.n_negative))}"
+            )
+        for place, code in sorted(self._padded_codes(body).items()):
+            doubts.append(
+                f"column {place + 1} ({shortened(names[place])}) has numbers that begin with 0, "
+                f"such as {shortened(code)}; if they are codes: --exclude {place + 1}, or --labels "
+                f"{place + 1}"
+            )
         if body.n_limits:
             limited = [names[place] for place in sorted(body.n_limits)]
             what = "their limits" if self._options.censored == "limit" else "missing"
             total = sum(body.n_limits.values())
             notes.append(f"{total:,} censored values were taken as {what} in {listed(limited)}.")
         return notes, doubts
+
+    def _padded_codes(self, body: Body) -> dict[int, str]:
+        """The first number that begins with 0 of each column that has one in the sample."""
+        codes: dict[int, str] = {}
+        first = self._layout.n_before
+        for _, record in self._source.sample[first : first + _ROWS_FOR_CODES]:
+            for place in body.number_places:
+                cell = record[place] if place < len(record) else ""
+                if isinstance(cell, str) and cell[:1] == "0" and is_padded_code(cell):
+                    codes.setdefault(place, cell)
+        return codes
 
     def _about_texts(self, body: Body) -> list[str]:
         """Doubts about annotations that hold many numbers."""
@@ -362,38 +416,103 @@ class _Reading:
             words = [word for word in counts if not is_numeric(word)]
             n_words = sum(counts[word] for word in words)
             n_numbers = sum(counts.values()) - n_words
+            annotated = [word for word in words if is_annotated_number(word)]
+            if len(annotated) * 2 > len(words):
+                doubts.append(
+                    f"column {place + 1} ({shortened(self._layout.names[place])}) holds numbers "
+                    f"with something after them, such as {shortened(annotated[0])}, and was taken "
+                    "as an annotation; to use it, write plain numbers"
+                )
+                continue
             if n_numbers * 5 > n_words:
                 doubts.append(
                     f"column {place + 1} ({shortened(self._layout.names[place])}) holds "
                     f"{n_words:,} words and {n_numbers:,} numbers and was taken as an annotation; "
-                    f'if a word means missing: --missing "{words[0][:20]}"'
+                    f"if a word means missing: --missing {_quoted(words[0])}"
                 )
         return doubts
 
-    def _doubt_about_triples(self, body: Body, n_numbers: int) -> list[str]:
+    def _doubt_about_triples(self, body: Body, values: Any, places: Sequence[int]) -> list[str]:
         """A doubt if each row looks like one entry of a matrix."""
-        layout, names = self._layout, self._layout.names
         if self._options.long is not None:
             return []
-        label = layout.label_column
-        by_name = (
-            layout.n_columns == 3
-            and layout.header is not None
-            and layout.header[2].strip().lower() in _VALUES
-            and body.n_rows > 3
-        )
-        texts = [] if label is None else [label]
-        texts = sorted([*texts, *body.texts])
-        columns = {place: body.texts.get(place, body.row_names) for place in texts}
-        repeated = [p for p, cells in columns.items() if len(set(cells)) < len(cells)]
-        if not (by_name or (n_numbers == 1 and len(texts) == 2 and len(repeated) == 2)):
+        chosen = self._named_triple(body) or self._triple_of_texts(body, len(places))
+        chosen = chosen or _numeric_triple(values, places)
+        if not chosen:
             return []
-        numbers = [p for p in body.plan.roles if p not in body.texts]
-        chosen = [0, 1, 2] if by_name else [*texts[:2], numbers[0]]
-        told = ",".join(names[place] for place in chosen)
+        told = ",".join(self._layout.names[place] for place in chosen)
+        if self._layout.header is None:
+            told = ",".join(str(place + 1) for place in chosen)
         return [
-            f"each row may be one entry of a matrix, with its row, column and value: --long {told}"
+            "each line may be one entry of a matrix, with its row, column and value: "
+            f"--long {_quoted(told) if ' ' in told else told}"
         ]
+
+    def _named_triple(self, body: Body) -> list[int]:
+        """The first two columns and one named as values are, in a narrow table."""
+        header = self._layout.header
+        if header is None or not 3 <= len(header) <= _MOST_COLUMNS_OF_TRIPLES or body.n_rows < 4:
+            return []
+        found = [p for p in range(2, len(header)) if header[p].strip().lower() in _VALUES]
+        if not found:
+            return []
+        if len(header) == 3:
+            return [0, 1, found[0]]
+        # With more columns, row and column have to be named as such, or be texts that repeat.
+        keys = [p for p in range(found[0]) if is_identifier(header[p])]
+        if len(keys) != 2:
+            keys = self._repeated_texts(body)
+        return [*keys, found[0]] if len(keys) == 2 and found[0] not in keys else []
+
+    def _triple_of_texts(self, body: Body, n_numbers: int) -> list[int]:
+        texts = self._texts(body)
+        if n_numbers != 1 or len(texts) != 2 or len(self._repeated_texts(body)) != 2:
+            return []
+        return [*texts, next(p for p in body.plan.roles if p not in body.texts)]
+
+    def _texts(self, body: Body) -> list[int]:
+        label = self._layout.label_column
+        return sorted([*([] if label is None else [label]), *body.texts])
+
+    def _repeated_texts(self, body: Body) -> list[int]:
+        columns = {p: body.texts.get(p, body.row_names) for p in self._texts(body)}
+        return [p for p, cells in columns.items() if len(set(cells)) < len(cells)]
+
+
+def _numeric_triple(values: Any, places: Sequence[int]) -> list[int]:
+    """The first three columns, if the first two are whole numbers that repeat, but no pair does."""
+    n_rows, n_columns = values.shape
+    if n_rows < _LEAST_TRIPLES or not 3 <= n_columns <= 4 or list(places) != list(range(n_columns)):
+        return []
+    keys = values[:, :2]
+    if not np.isfinite(keys).all() or (keys != np.floor(keys)).any() or (keys < 0).any():
+        return []
+    if any(len(np.unique(column)) * 2 > n_rows for column in keys.T):
+        return []
+    return [] if len(np.unique(keys, axis=0)) < n_rows else [0, 1, 2]
+
+
+def _doubt_about_sums(values: Any, names: Sequence[str], places: Sequence[int]) -> list[str]:
+    """Doubts about columns named as totals that are the sum, or mean, of the others."""
+    doubts = []
+    for at in [at for at, name in enumerate(names) if is_total(name)] if len(names) > 2 else []:
+        others = np.delete(values, at, axis=1)
+        total = values[:, at]
+        sums, counts = np.nansum(others, axis=1), np.isfinite(others).sum(axis=1)
+        means = sums / np.maximum(counts, 1)
+        near = [np.isclose(total, guess, rtol=1e-2, atol=1e-9) for guess in (sums, means)]
+        if max(hits.sum() for hits in near) * 5 > np.isfinite(total).sum() * 4:
+            doubts.append(
+                f"column {shortened(names[at])} sums up the others and was read as data; to leave "
+                f"it out: --exclude {places[at] + 1}"
+            )
+    return doubts
+
+
+def _quoted(code: str) -> str:
+    """A code as it can be given to --missing in a shell."""
+    doubled = code.replace('"', '""')
+    return f"'\"{doubled}\"'" if "," in code or '"' in code else f'"{code}"'
 
 
 def _mark_in(grouped: str | None, decimal: str) -> str | None:

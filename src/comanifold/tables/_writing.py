@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from itertools import repeat
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +21,10 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 WRITABLE = (*_DELIMITERS, ".csv.gz", ".tsv.gz", ".tab.gz", ".parquet", ".npy", ".npz", ".h5ad")
 
 
+# Of these, what columns of text can be written to.
+HOLDS_TEXT = (*_DELIMITERS, ".csv.gz", ".tsv.gz", ".tab.gz", ".parquet")
+
+
 def check_writable(path: str | os.PathLike) -> None:
     """Refuse a name whose ending does not say how to write it."""
     if not str(path).lower().endswith(WRITABLE):
@@ -29,7 +34,9 @@ def check_writable(path: str | os.PathLike) -> None:
         )
 
 
-def write_table(path: str | os.PathLike, table: Table, *, atomic: bool = True) -> None:
+def write_table(
+    path: str | os.PathLike, table: Table, *, atomic: bool = True, annotations: bool = False
+) -> None:
     """Write a table; numbers are read again as the same numbers.
 
     Parameters
@@ -40,6 +47,9 @@ def write_table(path: str | os.PathLike, table: Table, *, atomic: bool = True) -
     atomic : bool, default=True
         Write it whole or not at all, beside the file that may be there, and replace that when it
         is complete.
+    annotations : bool, default=False
+        Write columns of text, known of the rows, between the labels and the numbers. Only text
+        and Parquet have room for them: see `HOLDS_TEXT`.
     """
     path = Path(path)
     check_writable(path)
@@ -47,12 +57,16 @@ def write_table(path: str | os.PathLike, table: Table, *, atomic: bool = True) -
     ending = Path(name.removesuffix(".gz")).suffix
     with atomic_file(path) if atomic else nullcontext(path) as part:
         if ending in _DELIMITERS:
+            known = table.annotations.get("rows", {}) if annotations else {}
+            texts = zip(*known.values(), strict=True) if known else repeat(())
             rows = [
-                [label, *map(written, row)]
-                for label, row in zip(table.row_names, table.values, strict=True)
+                [label, *text, *map(written, row)]
+                for label, text, row in zip(table.row_names, texts, table.values, strict=False)
             ]
-            header = [table.corner, *table.column_names]
+            header = [table.corner, *known, *table.column_names]
             _write_text(part, [header, *rows], _DELIMITERS[ending], name.endswith(".gz"))
+        elif ending == ".parquet":
+            _write_parquet(part, table, annotations)
         else:
             _WRITERS[ending](part, table)
 
@@ -103,11 +117,14 @@ def _write_npz(part: Path, table: Table) -> None:
     )
 
 
-def _write_parquet(part: Path, table: Table) -> None:
+def _write_parquet(part: Path, table: Table, annotations: bool) -> None:
     import pandas as pd
 
     index = pd.Index(table.row_names, name=table.corner or None)
     frame = pd.DataFrame(table.values, index=index, columns=table.column_names)
+    if annotations:
+        known = pd.DataFrame(table.annotations.get("rows", {}), index=index)
+        frame = pd.concat([known, frame], axis=1)
     frame.to_parquet(part)
 
 
@@ -125,6 +142,5 @@ def _write_h5ad(part: Path, table: Table) -> None:
 _WRITERS = {
     ".npy": _write_npy,
     ".npz": _write_npz,
-    ".parquet": _write_parquet,
     ".h5ad": _write_h5ad,
 }
