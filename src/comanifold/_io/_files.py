@@ -150,15 +150,21 @@ def atomic_file(path: str | os.PathLike) -> Iterator[Path]:
     one, complete. A symbolic link is kept, and the file it points to replaced.
     """
     path = Path(os.path.realpath(path))
+    with _new_part(path) as part:
+        yield part
+        flush_to_disk(part)
+        os.replace(part, path)
+
+
+@contextmanager
+def _new_part(path: Path) -> Iterator[Path]:
+    """Yield a path for a file on its way to `path`, in a temporary folder beside it."""
     with explained(path):
         refuse_special(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         clear_leftovers(path.parent)
         with TemporaryFolder(path.parent) as temporary:
-            part = temporary.file(_part_name(path))
-            yield part
-            flush_to_disk(part)
-            os.replace(part, path)
+            yield temporary.file(_part_name(path))
 
 
 @contextmanager
@@ -186,16 +192,11 @@ def write_with_backup(path: Path, write: Callable[[Path], None]) -> Path | None:
 
     What was there, a link included, is kept as NAME.bak, or NAME.bak2 and so on.
     """
-    with explained(path):
-        refuse_special(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        clear_leftovers(path.parent)
-        with TemporaryFolder(path.parent) as temporary:
-            part = temporary.file(_part_name(path))
-            write(part)
-            flush_to_disk(part)
-            backup = _keep_backup(path) if os.path.lexists(path) else None
-            os.replace(part, path)
+    with _new_part(path) as part:
+        write(part)
+        flush_to_disk(part)
+        backup = _keep_backup(path) if os.path.lexists(path) else None
+        os.replace(part, path)
     return backup
 
 
