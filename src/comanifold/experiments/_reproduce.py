@@ -83,8 +83,7 @@ def reproduce(
         How much to do; by default all of it.
     n_jobs : int, optional
         Pieces of work done side by side, in processes unless a `joblib.parallel_config` says
-        otherwise. Threads of one process do them one after the other. The tables are the same, but
-        for the seconds.
+        otherwise. The tables are the same, but for the seconds.
     report : callable, optional
         Told of the progress.
     """

@@ -16,10 +16,6 @@ from .._io import OwnedFolder
 from .._parallel import in_parallel
 from .._threads import single_threaded_blas
 
-# Threads of one process do their units one after the other: warnings, and limits of threads, are
-# those of the whole process.
-_one_at_a_time = threading.Lock()
-
 
 @dataclass(frozen=True)
 class Unit:
@@ -81,7 +77,6 @@ def _attempt(unit: Unit) -> tuple[Unit, pd.DataFrame | None, str | None]:
         # A unit is one task, also where the workers could share its parts; and on one thread, so
         # that its sums are added in the same order in any process and with any number of them.
         with (
-            _one_at_a_time,
             warnings.catch_warnings(),
             parallel_config("sequential"),
             single_threaded_blas(),
