@@ -101,7 +101,7 @@ HUGE = as_npy(np.zeros((4, 4))).replace(b"(4, 4)", b"(9999999, 99999)")[:-11]
         (lambda a: a.update({"_X.npy": pickle.dumps(BOMB)}), "cannot be read"),
         (lambda a: a.update({"_X.npy": a["_X.npy"][:-8]}), "damaged or cut short"),
         (lambda a: a.update({"_X.npy": HUGE}), "cannot be read"),
-        (lambda a: a.update({"row_order_.npy": as_npy(np.zeros(30, int))}), "is no order"),
+        (lambda a: a.update({"row_order_.npy": as_npy(np.zeros(30, int))}), "is not a permutation"),
         (lambda a: a.update({"row_edges.npy": as_npy(np.array([[0, 99]]))}), "edges"),
         (
             lambda a: a.update({"block_row_labels.npy": a["block_row_labels.npy"][:-1] + b"\x7f"}),

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.neighbors import sort_graph_by_row_values
 
-from ._validation import among_others
+from ._validation import expand_to_full
 from .diffusion_map import DiffusionMap
 from .ordering import embedding_order
 
@@ -40,8 +40,8 @@ class EmbeddingMixin:
         self._maps = {**getattr(self, "_maps", {}), mode: embedding}
         setattr(self, f"{mode}_embedding_", coordinates)
         setattr(self, f"{mode}_order_", embedding_order(coordinates))
-        setattr(self, f"{mode}_distances_", among_others(distances, known, known))
+        setattr(self, f"{mode}_distances_", expand_to_full(distances, known, known))
         is_diffusion = isinstance(embedding, DiffusionMap)
-        affinity = among_others(embedding.affinity_, known, known) if is_diffusion else None
+        affinity = expand_to_full(embedding.affinity_, known, known) if is_diffusion else None
         setattr(self, f"{mode}_affinity_", affinity)
         setattr(self, f"{mode}_eigenvalues_", embedding.eigenvalues_ if is_diffusion else None)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ._sweep import Blocks
-from ._validation import among_others
+from ._validation import expand_to_full
 from .ordering import nested_linkage
 from .solvers import TRAVERSALS
 
@@ -29,7 +29,7 @@ class KeptScalesMixin:
     def estimate_at(self, l: int, k: int) -> Array:
         """The smooth estimate at the scale (l, k), in the units of the data."""
         estimate = self._blocks_at(l, k).expand() * self._scale + self._mean
-        return among_others(estimate, self._rows, self._columns)
+        return expand_to_full(estimate, self._rows, self._columns)
 
     def filled_at(self, l: int, k: int) -> Array:
         """The data, filled in with the estimate at the scale (l, k)."""

@@ -11,7 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._embedded import as_read_by
 from ._notices import warn_of_unobserved
-from ._validation import among_known, read_floats, refuse_infinite, row_names, sparse_to_nan
+from ._validation import (
+    read_floats,
+    refuse_infinite,
+    restrict_to_observed,
+    row_names,
+    sparse_to_nan,
+)
 
 Array = NDArray[np.float64]
 
@@ -100,7 +106,7 @@ class PlacingMixin(TransformerMixin):
             apart = to_new(
                 new[others],
                 self._scale * filled + self._mean,
-                among_known(distances, known),
+                restrict_to_observed(distances, known),
                 self._total_weight,
             )
             embedding = self._maps[mode]

@@ -96,7 +96,7 @@ def _itself(value: Any) -> Any:
 
 
 def _dask_client() -> Any:
-    """That of the cluster which joblib has been told to use, if it has been."""
+    """Return the Dask client of the active backend, or None."""
     backend, _ = get_active_backend()
     return getattr(backend, "client", None)
 

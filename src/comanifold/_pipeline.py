@@ -14,7 +14,7 @@ from ._sweep import PairsOfModes, Sweep, Weights, sweep
 from ._threads import plain_interrupts, single_threaded_blas
 from .graphs import CandidatePairs, Graph, Pairs
 from .low_rank import Factors, LowRankCompletion, fill_in
-from .metrics import CostWeights, ErrorWeights, Hidden, WeightsAsBefore
+from .metrics import CostWeights, ErrorWeights, FixedWeights, Hidden
 from .penalties import Penalty
 from .solvers import Solved, Surface
 
@@ -118,7 +118,7 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     name = "pass with entries hidden"
     judged = _passes(rest, next(beginnings), rough, judge, name, report=report, for_embedding=False)
     del rest
-    weights = [WeightsAsBefore(done.sweep.scales) for done in judged]
+    weights = [FixedWeights(done.sweep.scales) for done in judged]
     last = _passes(X, next(beginnings), settings, weights, "pass", **options)[-1]
     if not low_rank:
         return _with_unit_weight(last)

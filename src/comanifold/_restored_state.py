@@ -10,7 +10,7 @@ from ._outliers import find_outliers
 from ._saved_state import KINDS_OF_VALUES, MODES, PENALTIES, Arrays
 from ._state_checks import check_state
 from ._sweep import Blocks
-from ._validation import among_others
+from ._validation import expand_to_full
 from .diffusion_map import DiffusionMap
 from .graphs import Graph
 from .solvers import TRAVERSALS, Certificate, Scale
@@ -134,13 +134,13 @@ class StateReader:
         name = f"{mode}_distances_"
         order = self._array(f"{mode}_order_", "iu", (len(known),))
         if not np.array_equal(np.sort(order), np.arange(len(known))):
-            raise ValueError(f"{mode}_order_ is no order")
+            raise ValueError(f"{mode}_order_ is not a permutation of 0..n-1")
         return {
             f"{mode}_graph_": graph,
             f"{mode}_order_": order,
             name: self._matrix(name, len(known), name in is_sparse),
             f"{mode}_embedding_": coordinates,
-            f"{mode}_affinity_": among_others(embedding.affinity_, known, known),
+            f"{mode}_affinity_": expand_to_full(embedding.affinity_, known, known),
             f"{mode}_eigenvalues_": embedding.eigenvalues_,
         }
 

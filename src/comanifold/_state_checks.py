@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ._outliers import without_outliers
-from ._validation import among_known, among_others, refuse_infinite
+from ._validation import expand_to_full, refuse_infinite, restrict_to_observed
 from .affinities import affinities, find_bandwidth, row_sums, with_zero_diagonal
 from .diffusion_map import DiffusionMap
 from .solvers import Scale, mean_and_scale
@@ -41,7 +41,7 @@ def check_state(own: dict[str, Any]) -> None:
         graph = own[f"{mode}_graph_"]
         if not 0 <= graph.n_added_links <= graph.n_edges:
             raise ValueError(f"n_added_links of {mode}_graph_ is {graph.n_added_links}")
-        distances = among_known(own[f"{mode}_distances_"], known)
+        distances = restrict_to_observed(own[f"{mode}_distances_"], known)
         _check_map(f"{mode}_map_", own["_maps"][mode], distances)
     n_components = own["_maps"]["row"].n_components
     if own["_n_features_out"] != n_components:
@@ -76,7 +76,7 @@ def _check_data(own: dict[str, Any]) -> None:
         raise ValueError(f"_scale is {own['_scale']}, and that of _X is {scale}")
     in_units = (known - mean) / scale
     _check_filled("_filled", own["_filled"], in_units)
-    estimate = among_others(scale * own["_filled"] + mean, rows, columns)
+    estimate = expand_to_full(scale * own["_filled"] + mean, rows, columns)
     expected = np.where(observed, X, estimate)
     if not np.array_equal(np.isnan(own["filled_"]), np.isnan(expected)):
         raise ValueError("filled_ must have numbers in observed rows and columns, and only there")

@@ -213,7 +213,7 @@ def _check_graph(graph: Any, n_nodes: int, mode: str) -> None:
 
 
 def check_cost(cost: float, name: str) -> float:
-    """The cost as a float; what is none is refused."""
+    """Validate a cost; return it as a float."""
     try:
         if isinstance(cost, (bool, np.bool_)) or not isinstance(cost, numbers.Real):
             raise TypeError
@@ -275,7 +275,7 @@ def listing(indices: NDArray[np.intp]) -> str:
     return shown + (f" and {indices.size - 10} more" if indices.size > 10 else "")
 
 
-def among_others(values: Any, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Any:
+def expand_to_full(values: Any, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Any:
     """A matrix of the chosen rows and columns in its place among the others, which are NaN.
 
     In a sparse matrix the others have no entry.
@@ -291,7 +291,7 @@ def among_others(values: Any, rows: NDArray[np.bool_], columns: NDArray[np.bool_
     return everything
 
 
-def among_known(values: Any, known: NDArray[np.bool_]) -> Any:
+def restrict_to_observed(values: Any, known: NDArray[np.bool_]) -> Any:
     """A square matrix without the rows and columns of what is not known."""
     if not sparse.issparse(values):
         return values[np.ix_(known, known)]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, sort_graph_by_row_values
 
-from ._validation import among_known, among_others, check_choice, is_integer
+from ._validation import check_choice, expand_to_full, is_integer, restrict_to_observed
 from .affinities import affinities, find_bandwidth
 from .co_manifold import CoManifold
 from .graphs import Pairs
@@ -171,7 +171,7 @@ def _matrix(adata: Any, layer: str | None, zeros: str) -> Any:
 def _graphs(model: CoManifold, mode: str, n_connected: int) -> tuple[Any, Any]:
     """Distances to the nearest, and affinities of those that are nearest to one another."""
     known = model._rows if mode == "row" else model._columns
-    D = among_known(getattr(model, f"{mode}_distances_"), known)
+    D = restrict_to_observed(getattr(model, f"{mode}_distances_"), known)
     n_others = min(n_connected, D.shape[0]) - 1
     if sparse.issparse(D):
         D = sort_graph_by_row_values(D, copy=True, warn_when_not_sorted=False)
@@ -189,13 +189,13 @@ def _graphs(model: CoManifold, mode: str, n_connected: int) -> tuple[Any, Any]:
         sigma = find_bandwidth(D, model.bandwidth)
         affinity = affinities(D, sigma, sigma)
     else:
-        affinity = among_known(affinity, known)
+        affinity = restrict_to_observed(affinity, known)
     pairs = Pairs.of(D.shape[0], *_places(near))
     values = np.asarray(affinity[pairs.firsts, pairs.others]).ravel()
     connected = pairs.matrix(values)
     connected.eliminate_zeros()
     return tuple(
-        sparse.csr_matrix(among_others(graph, known, known)) for graph in (near, connected)
+        sparse.csr_matrix(expand_to_full(graph, known, known)) for graph in (near, connected)
     )
 
 

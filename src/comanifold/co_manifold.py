@@ -29,7 +29,7 @@ from ._plotted import PlottingMixin
 from ._saving import SavingMixin
 from ._settings import check_settings, check_size, choose_candidates
 from ._threads import single_threaded_blas
-from ._validation import among_others, check_matrix, missing_to_nan, row_names
+from ._validation import check_matrix, expand_to_full, missing_to_nan, row_names
 from .penalties import Penalty
 from .solvers import mean_and_scale
 
@@ -301,7 +301,7 @@ class CoManifold(
         metric = last.sweep.metric
         self._total_weight, self._filled = metric.total_weight, metric.filled
         estimate = self._scale * self._filled + self._mean
-        estimate = among_others(estimate, self._rows, self._columns)
+        estimate = expand_to_full(estimate, self._rows, self._columns)
         self.filled_ = np.where(missing, estimate, X)
         by_row, by_column = metric.distances()
         self._publish("row", by_row, self._rows)

@@ -10,9 +10,9 @@ from scipy.spatial.distance import pdist, squareform
 from comanifold.metrics import (
     CostWeights,
     ErrorWeights,
+    FixedWeights,
     Hidden,
     MultiScaleMetric,
-    WeightsAsBefore,
     _weights,
 )
 from comanifold.solvers import Certificate, Scale
@@ -132,7 +132,7 @@ def test_weights_as_before_look_at_the_nearest_scale():
     def scale(l, k, weight):
         return Scale(l, k, 1, 1, 0.0, Certificate(0.0), 1, "converged", 0.0, weight)
 
-    weigh = WeightsAsBefore([scale(0, 0, 2.0), scale(0, 1, 4.0), scale(1, 0, 8.0)])
+    weigh = FixedWeights([scale(0, 0, 2.0), scale(0, 1, 4.0), scale(1, 0, 8.0)])
     assert (weigh(0, 0), weigh(0, 1), weigh(1, 0)) == (0.25, 0.5, 1.0)
     assert weigh(0, 5) == 0.5
     assert weigh(1, 1) == 0.75  # as far from both: their mean

@@ -7,7 +7,7 @@ import click
 
 from ._fit import fit, run_fit
 from ._help import SectionedCommand, examples, option
-from ._talk import Talk, plain_errors, talk_options
+from ._output import Output, output_options, plain_errors
 
 _N_ROWS, _N_COLUMNS = 200, 150
 _SHARE_MISSING = 0.5
@@ -28,7 +28,7 @@ _SHARE_MISSING = 0.5
     section="Options",
     help="Folder for the results. Those of an earlier demo are replaced.",
 )
-@talk_options
+@output_options
 def demo(**given: Any) -> None:
     """Show what there is to see, on a matrix with half of its entries missing.
 
@@ -37,10 +37,10 @@ def demo(**given: Any) -> None:
     removed. From what is left, the helix is found again as a curve, the sheet as a surface, and
     the matrix is put in order and filled in.
     """
-    talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
+    output = Output(as_json=given["as_json"], quiet=given["quiet"])
     with plain_errors():
         table, annotations = _data()
-        talk.say(
+        output.say(
             f"Distances between {_N_ROWS} points of a helix (rows) and {_N_COLUMNS} of a bent "
             f"sheet (columns), shuffled, {_SHARE_MISSING:.0%} missing"
         )
@@ -48,7 +48,7 @@ def demo(**given: Any) -> None:
         settings = fit.make_context("fit", ["demo", "--out", str(given["out"])]).params
         title = "Demonstration: a helix and a sheet, half missing"
         settings = {**settings, **given, "force": True, "title": title}
-        run_fit(table, "demo", annotations, settings, talk)
+        run_fit(table, "demo", annotations, settings, output)
 
 
 def _data() -> tuple[Any, dict[str, dict[str, list[float]]]]:

@@ -11,9 +11,9 @@ import click
 
 from ._help import SectionedCommand, examples, option
 from ._model_options import make_model, model_options
+from ._output import Output, duration, output_options, plain_errors, say_kept
 from ._preparation import Preparation, preparing_options
 from ._reading_options import describe, read, reading_options
-from ._talk import Talk, duration, plain_errors, say_kept, talk_options
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -75,7 +75,7 @@ _LONG = 120.0
 @preparing_options
 @reading_options
 @model_options
-@talk_options
+@output_options
 def fit(file: Path, **given: Any) -> None:
     """Find the geometry of the rows and columns of the matrix in FILE.
 
@@ -88,33 +88,33 @@ def fit(file: Path, **given: Any) -> None:
     matrix with its holes filled in, clusters, all scales, and the model for `comanifold
     transform` and for Python.
     """
-    talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
+    output = Output(as_json=given["as_json"], quiet=given["quiet"])
     with plain_errors():
         from ._annotations import merge_annotations, read_annotations
 
         check_results(given["out"], given["force"])
         table = read(file, given)
         prepared = {name: given[name] for name in ("standardize", "log1p")}
-        describe(talk, file, table, **prepared)
+        describe(output, file, table, **prepared)
         annotations: Annotations = table.annotations
         if given["annotations"]:
             more, note = read_annotations(given["annotations"], table.row_names, table.column_names)
             annotations = merge_annotations(annotations, more)
-            talk.say(f"  {note}")
-        run_fit(table, file.name, annotations, given, talk)
+            output.say(f"  {note}")
+        run_fit(table, file.name, annotations, given, output)
 
 
 def run_fit(
-    table: "Table", name: str, annotations: "Annotations", given: dict[str, Any], talk: Talk
+    table: "Table", name: str, annotations: "Annotations", given: dict[str, Any], output: Output
 ) -> None:
     """Fit a table and leave all results in a folder."""
     from dataclasses import replace
 
     from .._io import OwnedFolder
     from .._settings import choose_candidates
-    from ._findings import all_warnings
     from ._fitting import Fitter, expected_seconds
     from ._results import FILES, KIND, MARKER, expected_bytes
+    from ._summary import all_warnings
 
     out: Path = given["out"]
     check_results(out, given["force"])
@@ -122,12 +122,12 @@ def run_fit(
         table.values, log1p=given["log1p"], standardize=given["standardize"]
     )
     if preparation.note:
-        talk.say(f"  {preparation.note}")
+        output.say(f"  {preparation.note}")
     values = preparation.apply(table.values)
     model = make_model(given, keep_scales=True)
     n_fits = 2 if given["check"] else 1
     seconds = n_fits * expected_seconds(model, values.shape)
-    say_expected(talk, seconds)
+    say_expected(output, seconds)
     with OwnedFolder(out, KIND) as folder:
         # What cannot be written is better said now than after an hour.
         folder.refuse_taken(FILES)
@@ -135,7 +135,7 @@ def run_fit(
         kept = _checkpoints(folder.path, given["checkpoint"], model, values, seconds)
         try:
             model.set_params(checkpoint=kept.get("fit"))
-            fitter = Fitter(talk)
+            fitter = Fitter(output)
             fitted = fitter.fit(model, values, "fitting")
             check = kept.get("check")
             held_out = _check(fitter, model, values, check) if given["check"] else None
@@ -156,8 +156,8 @@ def run_fit(
             )
         if given["checkpoint"] is None:
             _remove_checkpoints(folder.path)
-    _tell(talk, outcome, out)
-    talk.end({"file": name, "out": str(out), **outcome})
+    _tell(output, outcome, out)
+    output.end({"file": name, "out": str(out), **outcome})
 
 
 def _checkpoints(
@@ -201,13 +201,13 @@ def _remove_checkpoints(out: Path) -> None:
                 OwnedFolder(path, "checkpoint").remove()
 
 
-def say_expected(talk: Talk, seconds: float) -> None:
+def say_expected(output: Output, seconds: float) -> None:
     """Say about how long it will take, and what comes on top the first time."""
     from ._fitting import is_compiled
 
-    talk.say(f"Expected time: about {duration(seconds)}")
+    output.say(f"Expected time: about {duration(seconds)}")
     if not is_compiled():
-        talk.say("  and a minute or two to compile: this is the first fit after installation")
+        output.say("  and a minute or two to compile: this is the first fit after installation")
 
 
 def check_results(out: Path, force: bool) -> None:
@@ -226,7 +226,7 @@ def _check(fitter: Any, model: Any, values: Any, checkpoint: Path | None) -> Any
     """The error on entries that a second fit does not see; None where that cannot be done."""
     from sklearn.base import clone
 
-    from ._findings import hide_some, score_hidden
+    from ._summary import hide_some, score_hidden
 
     hidden = hide_some(values)
     if hidden is None:
@@ -252,8 +252,8 @@ def _write_all(
     import numpy as np
 
     from .._saving import write_model
-    from ._findings import find_clusters
     from ._results import MARKER, MODEL, Run, write_pages, write_tables
+    from ._summary import find_clusters
 
     model = fitted.model.set_params(checkpoint=None)
     model.row_names_in_ = np.array(table.row_names, dtype=object)
@@ -302,7 +302,7 @@ def _write_all(
     }
 
 
-def _tell(talk: Talk, outcome: dict[str, Any], out: Path) -> None:
+def _tell(output: Output, outcome: dict[str, Any], out: Path) -> None:
     """What was found, in five lines, and where the files are."""
     clusters, values = outcome["clusters"], outcome["eigenvalues"]
     held_out = outcome["held_out"]
@@ -310,22 +310,22 @@ def _tell(talk: Talk, outcome: dict[str, Any], out: Path) -> None:
     def joined(numbers: list[float]) -> str:
         return ", ".join(f"{number:.2f}" for number in numbers[:3])
 
-    talk.say(
+    output.say(
         f"Found in {duration(outcome['seconds'])}, from {outcome['n_scales']} pairs of scales:"
     )
-    talk.say(f"  clusters   {clusters['rows']['told']}; {clusters['columns']['told']}")
-    talk.say(
+    output.say(f"  clusters   {clusters['rows']['told']}; {clusters['columns']['told']}")
+    output.say(
         f"  structure  eigenvalues of rows {joined(values['rows'])}, of columns "
         f"{joined(values['columns'])} (near 1: strong)"
     )
-    talk.say(f"  held out   {held_out['told'] if held_out else 'not measured'}")
+    output.say(f"  held out   {held_out['told'] if held_out else 'not measured'}")
     warned = outcome["warnings"] or ["none"]
-    talk.say(f"  warnings   {warned[0]}")
+    output.say(f"  warnings   {warned[0]}")
     for message in warned[1:]:
-        talk.say(f"             {message}")
+        output.say(f"             {message}")
     files = outcome["files"]
-    talk.say(f"  files      in {out}: {', '.join(files)}")
+    output.say(f"  files      in {out}: {', '.join(files)}")
     for message in outcome["lacking"]:
-        talk.say(message)
+        output.say(message)
     if "report.html" in files:
-        talk.say(f"Open {out / 'report.html'} in a browser.")
+        output.say(f"Open {out / 'report.html'} in a browser.")

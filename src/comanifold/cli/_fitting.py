@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._output import Output
 from ._progress import ProgressBar
-from ._talk import Talk
 
 if TYPE_CHECKING:
     from .. import CoManifold
@@ -92,8 +92,8 @@ class _Listener:
 class Fitter:
     """Fits models one after the other, under one bar each."""
 
-    def __init__(self, talk: Talk):
-        self._talk = talk
+    def __init__(self, output: Output):
+        self._output = output
 
     def fit(self, model: "CoManifold", values: Any, what: str = "") -> Fitted:
         """Fit a model; what it warns of is kept."""
@@ -101,7 +101,7 @@ class Fitter:
         began = time.perf_counter()
         with (
             warnings.catch_warnings(record=True) as caught,
-            ProgressBar(what, brief=True, quiet=self._talk.quiet) as bar,
+            ProgressBar(what, brief=True, quiet=self._output.quiet) as bar,
         ):
             warnings.simplefilter("always")
             model._listener = _Listener(bar, n_surfaces)

@@ -15,10 +15,10 @@ class SectionedCommand(click.Command):
             record = parameter.get_help_record(context)
             # Arguments stand in the usage, and the text says what they are.
             if record is not None and isinstance(parameter, click.Option):
-                section = getattr(parameter, "section", "What is said")
+                section = getattr(parameter, "section", "Output options")
                 sections.setdefault(section, []).append(record)
         # What all commands have comes last.
-        sections["What is said"] = sections.pop("What is said", [])
+        sections["Output options"] = sections.pop("Output options", [])
         for section, records in sections.items():
             with formatter.section(section):
                 formatter.write_dl(records)

@@ -10,9 +10,9 @@ import click
 from ._fit import say_expected
 from ._help import SectionedCommand, examples, option, together
 from ._model_options import make_model, model_options
+from ._output import Output, duration, output_options, plain_errors
 from ._preparation import Preparation, preparing_options
 from ._reading_options import describe, read, reading_options
-from ._talk import Talk, duration, plain_errors, talk_options
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -53,7 +53,7 @@ file_options: Callable = together(
 @preparing_options
 @reading_options
 @model_options
-@talk_options
+@output_options
 def impute(file: Path, **given: Any) -> None:
     """Fill in the missing entries of the table in FILE.
 
@@ -61,7 +61,7 @@ def impute(file: Path, **given: Any) -> None:
     filled in, and stay empty. Columns of text are written after the labels of the rows, if FILE2
     is CSV, TSV or Parquet.
     """
-    talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
+    output = Output(as_json=given["as_json"], quiet=given["quiet"])
     out: Path = given["out"]
     with plain_errors():
         from dataclasses import replace
@@ -75,27 +75,27 @@ def impute(file: Path, **given: Any) -> None:
         refuse_file(out, given["force"])
         table = read(file, given)
         prepared = {name: given[name] for name in ("standardize", "log1p")}
-        describe(talk, file, table, **prepared)
+        describe(output, file, table, **prepared)
         preparation = Preparation.of(
             table.values, log1p=given["log1p"], standardize=given["standardize"]
         )
         model = make_model(given)
-        say_expected(talk, expected_seconds(model, table.values.shape))
+        say_expected(output, expected_seconds(model, table.values.shape))
         reserve_file(out, table.values.size)
-        fitted = Fitter(talk).fit(model, preparation.apply(table.values), "filling in")
+        fitted = Fitter(output).fit(model, preparation.apply(table.values), "filling in")
         values = preparation.fill_in(table.values, model.filled_)
         filled = replace(table, values=values)
         # As the file has it.
         filled = filled.transposed() if given["transpose"] else filled
-        write_file(talk, out, filled, annotations=True)
+        write_file(output, out, filled, annotations=True)
         told = _about_texts(filled, out)
         n_filled = int(np.isnan(table.values).sum() - np.isnan(values).sum())
         if told:
-            talk.say(told)
+            output.say(told)
         for message in fitted.warnings:
-            talk.say(f"Warning: {message}")
-        talk.say(f"{n_filled:,} entries filled in, in {duration(fitted.seconds)}: {out}")
-        talk.end(
+            output.say(f"Warning: {message}")
+        output.say(f"{n_filled:,} entries filled in, in {duration(fitted.seconds)}: {out}")
+        output.end(
             {
                 "file": str(file),
                 "out": str(out),
@@ -139,7 +139,7 @@ def _about_texts(table: "Table", out: Path) -> str:
     return f"Columns of text have no place in such a file and were left out: {shown}."
 
 
-def write_file(talk: Talk, out: Path, table: "Table", *, annotations: bool = False) -> None:
+def write_file(output: Output, out: Path, table: "Table", *, annotations: bool = False) -> None:
     """Write a table; a file that is there is kept under another name."""
     from .._io import write_with_backup
     from ..tables import write_table
@@ -148,4 +148,4 @@ def write_file(talk: Talk, out: Path, table: "Table", *, annotations: bool = Fal
         out, lambda part: write_table(part, table, atomic=False, annotations=annotations)
     )
     if backup:
-        talk.say(f"The file that was there is kept as {backup}.")
+        output.say(f"The file that was there is kept as {backup}.")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._help import SectionedCommand, examples
+from ._output import Output, output_options, plain_errors
 from ._reading_options import all_doubts, read, reading_options, say_doubts, say_size
-from ._talk import Talk, plain_errors, talk_options
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -30,7 +30,7 @@ _BLANKS = " \u00a0\u2007\u2009\u202f"
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @reading_options
-@talk_options
+@output_options
 def inspect(file: Path, **given: Any) -> None:
     """Show how the table in FILE is read. Nothing is fitted or written.
 
@@ -38,21 +38,21 @@ def inspect(file: Path, **given: Any) -> None:
     doubts: what may have been read wrongly, and the option that settles it. All commands read
     files in this way and with these options.
     """
-    talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
+    output = Output(as_json=given["as_json"], quiet=given["quiet"])
     with plain_errors():
         table = read(file, given)
         doubts = all_doubts(table)
-        say_size(talk, file, table)
+        say_size(output, file, table)
         for name, fact in _facts(table):
-            talk.say(f"  {name:<14}{fact}")
+            output.say(f"  {name:<14}{fact}")
         # What the first note says is among the facts of a table of text.
         for note in table.notes[1:-1] if "header_lines" in table.read_as else table.notes:
-            talk.say(f"  {note}")
-        say_doubts(talk, doubts)
-        talk.say()
+            output.say(f"  {note}")
+        say_doubts(output, doubts)
+        output.say()
         for line in _preview(table):
-            talk.say(f"  {line}")
-        talk.end(_outcome(file, table, doubts))
+            output.say(f"  {line}")
+        output.end(_outcome(file, table, doubts))
 
 
 def _facts(table: "Table") -> list[tuple[str, str]]:

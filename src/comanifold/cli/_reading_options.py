@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._help import option, together
-from ._talk import Talk
+from ._output import Output
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -147,21 +147,21 @@ def read(file: Path, given: dict[str, Any]) -> "Table":
     return read_table(file, **options)
 
 
-def describe(talk: Talk, file: Path, table: "Table", **preparation: bool) -> None:
+def describe(output: Output, file: Path, table: "Table", **preparation: bool) -> None:
     """Say how a file was read, and what may be wrong with it as it is going to be prepared."""
-    say_size(talk, file, table)
+    say_size(output, file, table)
     for note in table.notes:
-        talk.say(f"  {note}")
-    say_doubts(talk, all_doubts(table, **preparation))
+        output.say(f"  {note}")
+    say_doubts(output, all_doubts(table, **preparation))
 
 
-def say_size(talk: Talk, file: Path, table: "Table") -> None:
+def say_size(output: Output, file: Path, table: "Table") -> None:
     """Say how large a table is and how much of it is missing."""
     import numpy as np
 
     n_rows, n_columns = table.values.shape
     share = np.isnan(table.values).mean()
-    talk.say(f"{file}: {n_rows:,} rows x {n_columns:,} columns, {share:.1%} missing")
+    output.say(f"{file}: {n_rows:,} rows x {n_columns:,} columns, {share:.1%} missing")
 
 
 def all_doubts(table: "Table", **preparation: bool) -> list[str]:
@@ -171,11 +171,11 @@ def all_doubts(table: "Table", **preparation: bool) -> list[str]:
     return list(dict.fromkeys([*table.doubts, *find_doubts(table, **preparation)]))
 
 
-def say_doubts(talk: Talk, doubts: list[str]) -> None:
+def say_doubts(output: Output, doubts: list[str]) -> None:
     """Say all doubts, or that there are none."""
     if not doubts:
-        talk.say("  Doubts: none.")
+        output.say("  Doubts: none.")
         return
-    talk.say("  Doubts:")
+    output.say("  Doubts:")
     for doubt in doubts:
-        talk.say(f"    - {doubt}")
+        output.say(f"    - {doubt}")

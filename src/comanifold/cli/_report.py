@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ._help import SectionedCommand, examples, option
-from ._talk import Talk, plain_errors, talk_options
+from ._output import Output, output_options, plain_errors
 
 
 @click.command(
@@ -28,13 +28,13 @@ from ._talk import Talk, plain_errors, talk_options
     help="A table with what is known of rows or columns, by label, to colour the report by.",
 )
 @option("--title", section="Options", help="Of the report. By default the one it had.")
-@talk_options
+@output_options
 def report(folder: Path, **given: Any) -> None:
     """Make report.html and overview.png again from the results of a fit in DIR.
 
     If one of the two was changed since it was written, it is not replaced: move it away first.
     """
-    talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
+    output = Output(as_json=given["as_json"], quiet=given["quiet"])
     with plain_errors():
         from .. import CoManifold
         from .._io import OwnedFolder
@@ -61,7 +61,7 @@ def report(folder: Path, **given: Any) -> None:
             run = replace(run, title=given["title"])
         if given["annotations"]:
             found, note = read_annotations(given["annotations"], run.row_names, run.column_names)
-            talk.say(note)
+            output.say(note)
             run = replace(run, annotations={**run.annotations, **found})
         with OwnedFolder(folder, KIND) as owned, ExitStack() as files:
             owned.refuse_taken([REPORT, FIGURE])
@@ -71,7 +71,7 @@ def report(folder: Path, **given: Any) -> None:
         if not made:
             raise ImportError("\n".join(lacking))
         for message in lacking:
-            talk.say(message)
+            output.say(message)
         for name in made:
-            talk.say(str(folder / name))
-        talk.end({"out": str(folder), "files": made, "lacking": lacking})
+            output.say(str(folder / name))
+        output.end({"out": str(folder), "files": made, "lacking": lacking})

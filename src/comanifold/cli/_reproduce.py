@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ._talk import plain_errors, say_kept
+from ._output import plain_errors, say_kept
 
 _NAMES = ("workflow", "embeddings", "clustering", "appendix", "geometry", "filling")
 

@@ -14,7 +14,7 @@ from ._preparation import Preparation
 if TYPE_CHECKING:
     from .. import CoManifold
     from ..tables import Table
-    from ._findings import Clusters
+    from ._summary import Clusters
 
 KIND = "set of results"
 

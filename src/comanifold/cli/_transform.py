@@ -8,9 +8,9 @@ import click
 
 from ._help import SectionedCommand, examples, option
 from ._impute import file_options, refuse_file, reserve_file, write_file
+from ._output import Output, output_options, plain_errors
 from ._preparation import Preparation
 from ._reading_options import describe, read, reading_options
-from ._talk import Talk, plain_errors, talk_options
 
 if TYPE_CHECKING:
     from .. import CoManifold
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     help="What in FILE is new: its rows, for the columns of the fit, or its columns.",
 )
 @reading_options
-@talk_options
+@output_options
 def transform(model: Path, file: Path, **given: Any) -> None:
     """Place the new rows, or columns, of FILE in an embedding found before.
 
@@ -46,7 +46,7 @@ def transform(model: Path, file: Path, **given: Any) -> None:
     labels); their order does not matter, and those that the fit did not have are left out. What
     was done to the data before the fit is done to the new ones as well.
     """
-    talk = Talk(as_json=given["as_json"], quiet=given["quiet"])
+    output = Output(as_json=given["as_json"], quiet=given["quiet"])
     out: Path = given["out"]
     with plain_errors():
         from ..tables import Table, check_writable
@@ -55,9 +55,9 @@ def transform(model: Path, file: Path, **given: Any) -> None:
         refuse_file(out, given["force"])
         fitted, preparation = _load(model)
         table = read(file, given)
-        describe(talk, file, table)
+        describe(output, file, table)
         new_columns = given["new"] == "columns"
-        values = _matched(table, fitted, new_columns, talk)
+        values = _matched(table, fitted, new_columns, output)
         reserve_file(out, max(table.values.shape) * fitted.row_embedding_.shape[1])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -71,11 +71,11 @@ def transform(model: Path, file: Path, **given: Any) -> None:
         messages = list(dict.fromkeys(str(warning.message) for warning in caught))
         titles = [f"coordinate_{i}" for i in range(1, points.shape[1] + 1)]
         names = table.column_names if new_columns else table.row_names
-        write_file(talk, out, Table(points, names, titles, corner=given["new"][:-1]))
+        write_file(output, out, Table(points, names, titles, corner=given["new"][:-1]))
         for message in messages:
-            talk.say(f"Warning: {message}")
-        talk.say(f"{len(points):,} {given['new']} placed: {out}")
-        talk.end(
+            output.say(f"Warning: {message}")
+        output.say(f"{len(points):,} {given['new']} placed: {out}")
+        output.end(
             {"file": str(file), "out": str(out), "n_placed": len(points), "warnings": messages}
         )
 
@@ -93,7 +93,7 @@ def _load(folder: Path) -> tuple["CoManifold", Preparation]:
     return CoManifold.load(folder), Preparation()
 
 
-def _matched(table: "Table", model: "CoManifold", new_columns: bool, talk: Talk) -> Any:
+def _matched(table: "Table", model: "CoManifold", new_columns: bool, output: Output) -> Any:
     """The values, in the order of the fit along the mode that is not new."""
     known, ours = (
         (model.row_names_in_, table.row_names)
@@ -111,14 +111,14 @@ def _matched(table: "Table", model: "CoManifold", new_columns: bool, talk: Talk)
             name == f"{mode} {number}" for number, name in enumerate(ours, start=1)
         )
         if unnamed and len(ours) == n_known:
-            talk.say(f"  No labels of {mode}s to match: taken to be in the order of the fit.")
+            output.say(f"  No labels of {mode}s to match: taken to be in the order of the fit.")
             return table.values
     absent = [] if wanted is None else [name for name in wanted if name not in places]
     if absent or wanted is None:
         raise ValueError(_complaint(mode, absent, ours, n_known, table))
     n_more = len(ours) - n_known
     if n_more:
-        talk.say(f"  {n_more:,} {mode}s that the fit did not have are left out.")
+        output.say(f"  {n_more:,} {mode}s that the fit did not have are left out.")
     return table.values.take([places[name] for name in wanted], axis=axis)
 
 

@@ -59,7 +59,7 @@ def run_units(
     """
     todo = [unit for unit in units if not unit.is_done(folder)]
     with ExitStack() as stack:
-        with _deaf_to_interrupts():
+        with _ignore_sigint():
             calls = ((_attempt, (unit,)) for unit in todo)
             results = stack.enter_context(in_parallel(calls, n_jobs=n_jobs))
         for unit, table, reason in results:
@@ -90,8 +90,8 @@ def _attempt(unit: Unit) -> tuple[Unit, pd.DataFrame | None, str | None]:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes begun meanwhile do not hear Ctrl-C: this one does, and ends them."""
+def _ignore_sigint() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C: this one handles it, and ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from .._validation import check_count, check_matrix
 from ._masked_distances import distance_blocks
-from ._stored import NOT_DISTANCES, check_stored, nearest_stored
+from ._sparse_knn import NOT_DISTANCES, check_sparse_distances, nearest_sparse
 
 Array = NDArray[np.float64]
 DistanceBlocks = Callable[[], Iterator[tuple[int, int, Array]]]
@@ -95,9 +95,9 @@ class Graph:
             At most n_nodes - 1 are used.
         """
         if sparse.issparse(distances):
-            D = check_stored(distances)
+            D = check_sparse_distances(distances)
             n_nodes = D.shape[0]
-            edges, n_links = nearest_stored(D, _at_most_all_others(n_neighbors, n_nodes))
+            edges, n_links = nearest_sparse(D, _at_most_all_others(n_neighbors, n_nodes))
             graph = cls(n_nodes, edges)
             graph.n_added_links = n_links
             return graph

@@ -56,8 +56,8 @@ class ErrorWeights:
         return hidden.weigh(values[row_labels[hidden.rows], column_labels[hidden.columns]])
 
 
-class WeightsAsBefore:
-    """The weights that another sweep of a similar surface had, the largest of them as unit."""
+class FixedWeights:
+    """Weights by scale taken from another sweep of a similar surface, relative to the largest."""
 
     def __init__(self, scales: list):
         self._solved = np.array([(scale.l, scale.k) for scale in scales])

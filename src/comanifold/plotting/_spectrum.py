@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from .._validation import among_known, check_choice
+from .._validation import check_choice, restrict_to_observed
 from ..diffusion_map import DiffusionMap
 from ._model import MODES, Array, check_model, of_mode
 from ._style import BLUE, VERMILION, axes_to_draw_on
@@ -74,7 +74,7 @@ def has_spectrum(model: Any) -> bool:
 def _eigenvalues(model: Any, mode: str, n_eigenvalues: int) -> Array:
     """The leading eigenvalues, also those beyond the coordinates of the fit."""
     known = model._rows if mode == "rows" else model._columns
-    distances = among_known(of_mode(model, mode, "distances"), known)
+    distances = restrict_to_observed(of_mode(model, mode, "distances"), known)
     n_eigenvalues = min(n_eigenvalues, distances.shape[0] - 1)
     longer = DiffusionMap(n_eigenvalues, metric="precomputed", bandwidth=model.bandwidth)
     with warnings.catch_warnings():

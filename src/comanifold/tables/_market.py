@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ._beside import with_names_beside
 from ._lines import open_lines
 from ._stored_entries import (
     BLOCK,
@@ -19,6 +18,7 @@ from ._stored_entries import (
     meaning_of_absent,
 )
 from ._table import Array, Options, Table, TableError, check_size, numbered, shortened
+from ._tenx_labels import with_tenx_labels
 
 _BANNER = "%%matrixmarket"
 _MOST_DIGITS = 18
@@ -47,7 +47,7 @@ def read_market(path: Path, options: Options) -> Table:
         else:
             values = _dense(lines, n_rows, n_columns, _SIGNS[symmetry])
     table = Table(values, numbered("row", n_rows), numbered("column", n_columns), notes)
-    return with_names_beside(table, path, options)
+    return with_tenx_labels(table, path, options)
 
 
 def _banner(line: str) -> tuple[str, str, str]:

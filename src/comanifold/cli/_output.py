@@ -1,4 +1,4 @@
-"""What a command says: text for people, one JSON object for machines, errors in a line."""
+"""Output of a command: text, or one JSON object; errors in one line."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,20 +10,22 @@ import click
 
 from ._help import option, together
 
-talk_options: Callable = together(
+output_options: Callable = together(
     option(
         "--json",
         "as_json",
         is_flag=True,
-        section="What is said",
+        section="Output options",
         help="Print one JSON object instead of text; progress goes to standard error.",
     ),
-    option("--quiet", "-q", is_flag=True, section="What is said", help="Print nothing but errors."),
+    option(
+        "--quiet", "-q", is_flag=True, section="Output options", help="Print nothing but errors."
+    ),
 )
 
 
-class Talk:
-    """Where the lines of a command go."""
+class Output:
+    """Print the lines of a command, unless JSON or nothing is asked for."""
 
     def __init__(self, *, as_json: bool, quiet: bool):
         self.as_json, self.quiet = as_json, quiet
@@ -40,7 +42,7 @@ class Talk:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Say what a user can mend in a line."""
+    """Show an expected error as one line, without a traceback."""
     try:
         yield
     except MemoryError as error:

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comanifold import CoManifold
-from comanifold.cli._findings import (
+from comanifold.cli._preparation import Preparation
+from comanifold.cli._summary import (
     HeldOut,
     find_clusters,
     hide_some,
     score_hidden,
     unreliable_estimates,
 )
-from comanifold.cli._preparation import Preparation
 from comanifold.datasets import make_curve, remove_entries
 
 

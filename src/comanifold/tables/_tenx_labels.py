@@ -16,7 +16,7 @@ _MATRIX = "matrix.mtx"
 _FILES = {"row": ("features.tsv", "genes.tsv"), "column": ("barcodes.tsv",)}
 
 
-def with_names_beside(table: Table, path: Path, options: Options) -> Table:
+def with_tenx_labels(table: Table, path: Path, options: Options) -> Table:
     """The table with the labels in the files that belong to a matrix.mtx, if there are any."""
     matrix = path.name.removesuffix(".gz")
     if not matrix.endswith(_MATRIX) or options.labels is False:

@@ -13,7 +13,7 @@ NOT_DISTANCES = (
 )
 
 
-def check_stored(distances: Any) -> Any:
+def check_sparse_distances(distances: Any) -> Any:
     """The distances as a CSR array, if they are those of a symmetric and finite matrix."""
     D = sparse.csr_array(distances, dtype=float)
     if D.shape[0] != D.shape[1] or not D.shape[0]:
@@ -32,7 +32,7 @@ def check_stored(distances: Any) -> Any:
     return D
 
 
-def nearest_stored(D: Any, n_neighbors: int) -> tuple[NDArray[np.intp], int]:
+def nearest_sparse(D: Any, n_neighbors: int) -> tuple[NDArray[np.intp], int]:
     """Each node with its nearest, and the shortest links between what that leaves apart.
 
     Returns the edges, each once, links last, and how many links there are.
