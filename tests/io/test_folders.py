@@ -178,6 +178,17 @@ def test_where_results_may_go(tmp_path):
     check_folder(tmp_path / "out", kind="test", overwrite=True)
 
 
+def test_a_folder_whose_results_were_deleted_is_empty_again(tmp_path):
+    publish(tmp_path, last="1", sub__a="1")
+    (tmp_path / "last").unlink()
+    with pytest.raises(FileExistsError, match="or overwrite it"):
+        check_folder(tmp_path, kind="test", overwrite=False)
+    (tmp_path / "sub" / "a").unlink()
+    check_folder(tmp_path, kind="test", overwrite=False)
+    publish(tmp_path, last="2")
+    assert contents(tmp_path) == {"last": "2"}
+
+
 def test_one_process_at_a_time(tmp_path):
     with (
         OwnedFolder(tmp_path, "test"),

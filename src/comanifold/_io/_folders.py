@@ -447,7 +447,10 @@ def check_folder(path: Path, *, kind: str, overwrite: bool) -> None:
         raise FileExistsError(
             f"{path} holds a {found} of comanifold, not a {kind}: name another folder"
         )
-    if not overwrite and _Manifest((path / MANIFEST).read_bytes()).checksums:
+    manifest = _Manifest((path / MANIFEST).read_bytes())
+    # What was written here may have been deleted since.
+    has_files = any(os.path.lexists(path / name) for name in manifest.checksums)
+    if not overwrite and (has_files or manifest.pending is not None):
         raise FileExistsError(f"{path} is not empty: name another folder, or overwrite it")
 
 
