@@ -5,6 +5,7 @@ import lzma
 import math
 import struct
 import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -63,7 +64,7 @@ class Archive:
 
     def read(self, name: str) -> NDArray[Any]:
         self.shape_and_type(name)
-        with self._file.open(self._members[name]) as content:
+        with self._file.open(self._members[name]) as content, old_headers():
             return npy.read_array(content, allow_pickle=False)
 
 
@@ -81,12 +82,21 @@ def open_archive(path: Path | IO[bytes]) -> Iterator[Archive]:
         raise ValueError("the file is damaged: its directory points outside of it") from error
 
 
+@contextmanager
+def old_headers() -> Iterator[None]:
+    """Read headers that Python 2 wrote without a warning: users cannot do anything about them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Reading `.npy` or `.npz` file", UserWarning)
+        yield
+
+
 def read_header(content: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type that the header of an NPY file declares."""
     version = npy.read_magic(content)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     try:
-        shape, _, dtype = read(content, max_header_size=_LONGEST_HEADER)
+        with old_headers():
+            shape, _, dtype = read(content, max_header_size=_LONGEST_HEADER)
     except (tokenize.TokenError, MemoryError, RecursionError) as error:
         raise ValueError(f"its header is damaged ({error})") from error
     if dtype.hasobject:

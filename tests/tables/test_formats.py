@@ -236,3 +236,14 @@ def test_layers_of_annotated_data(tmp_path):
 
 def test_ranges():
     assert as_ranges([0, 1, 2, 4, 6, 7]) == "1-3,5,7-8"
+
+
+def test_an_array_with_a_header_of_python_2_is_read_without_a_warning(tmp_path):
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (3L, 2L), }"
+    header = header.ljust(117) + "\n"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    content += np.arange(6.0).tobytes()
+    (tmp_path / "t.npy").write_bytes(content)
+    np.testing.assert_array_equal(
+        read_table(tmp_path / "t.npy").values, np.arange(6.0).reshape(3, 2)
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Archive, check_length, open_archive, read_header
+from .._arrays import Archive, check_length, old_headers, open_archive, read_header
 from ._memory import check_bytes, memory_bound
 from ._table import Options, Table, TableError, check_size, listed, numbered, shortened
 
@@ -19,7 +19,8 @@ def read_npy(path: Path, _options: Options) -> Table:
             shape, dtype = read_header(file)
             check_length(shape, dtype, os.fstat(file.fileno()).st_size - file.tell())
         _check_matrix(shape, dtype)
-        values = np.load(path, allow_pickle=False)
+        with old_headers():
+            values = np.load(path, allow_pickle=False)
     except TableError:
         raise
     except (ValueError, EOFError) as error:
