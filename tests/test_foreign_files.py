@@ -24,10 +24,18 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and 
 RUN = """
 import contextlib, io, json, os, sys
 import numpy as np
+import pandas as pd
 from comanifold import CoManifold
-from comanifold.cli import _fit, _results
+from comanifold._io import OwnedFolder
+from comanifold.cli import _demo, _fit, _results
 from comanifold.cli._main import commands
+from comanifold.experiments._runner import Unit, run_units
 
+def table(name):
+    return pd.DataFrame({"name": [name]})
+
+# The demonstration is small.
+_demo._N_ROWS, _demo._N_COLUMNS = 12, 9
 # Every fit has a checkpoint, and pages are short.
 _fit._LONG = 0.0
 _results._report = lambda *_: b"<!doctype html>"
@@ -52,6 +60,11 @@ def call(arguments):
         CoManifold().fit(X).save(arguments[1], overwrite=arguments[2])
     elif arguments[0] == "checkpoint":
         CoManifold(checkpoint=arguments[1]).fit(X)
+    elif arguments[0] == "experiments":
+        units = [Unit("t", table, (name,)) for name in "abc"]
+        with OwnedFolder(arguments[1], "set of experiments") as folder:
+            folder.refuse_taken(unit.file for unit in units)
+            list(run_units(units, folder, n_jobs=1))
     else:
         commands.main(arguments, standalone_mode=False)
 
@@ -89,6 +102,8 @@ COMMANDS = [
     *(["save", out, overwrite]
       for out in ("saved", "res", "new", "mine", "res/model") for overwrite in (False, True)),
     *(["checkpoint", where] for where in ("ck", "mine", "empty", "new", "res")),
+    *(["experiments", out] for out in ("new", "mine", "res", ".")),
+    *(["demo", "--out", out, "-q"] for out in ("res", "new", "mine")),
 ]  # fmt: skip
 
 
@@ -205,6 +220,24 @@ def test_foreign_files_are_untouched_by_commands_that_are_killed_or_refused(temp
     for seed in range(4):
         endings += attack(template, tmp_path / str(seed), seed, n_calls=25)
     assert kinds(endings) == {"done", "killed", "refused"}
+
+
+def test_every_kind_of_command_works_where_nothing_is_in_the_way(template, tmp_path):
+    """So that the attack is not one on commands that fail anyway."""
+    source, runner = template
+    shutil.copytree(source, tmp_path / "copy", symlinks=True)
+    for arguments in (
+        ["fit", "t.csv", "--no-check", "-o", "new", *QUIET],
+        ["fit", "t.csv", "--no-check", "-o", "res", "--force", *QUIET],
+        ["impute", "t.csv", "-o", "filled.csv", *QUIET],
+        ["transform", "res", "t.csv", "-o", "placed.csv", "-q"],
+        ["report", "res", "-q"],
+        ["save", "saved", True],
+        ["checkpoint", "ck"],
+        ["experiments", "experiments"],
+        ["demo", "--out", "demo", "-q"],
+    ):
+        assert runner(tmp_path / "copy", arguments) == "done", arguments
 
 
 @pytest.mark.slow
