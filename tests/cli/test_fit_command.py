@@ -252,3 +252,24 @@ def test_the_demo_shows_it_all(comanifold, pages, tmp_path):
     assert set(pages["annotations"]) == {"rows", "columns"}
     description = json.loads((tmp_path / "shown" / "run.json").read_text())
     assert description["findings"]["held_out"]["comanifold"] < 0.2
+
+
+def test_console_table_and_page_name_the_same_clusters(comanifold, file, pages):
+    found = comanifold("fit", file, "-o", "out", "--no-check", "--json").json
+    cells = read_cells("out/clusters.csv")[1:]
+    for mode, number in (("row", 4), ("column", 3)):
+        told = found["clusters"][f"{mode}s"]
+        labels = [label for kind, _, label in cells if kind == mode]
+        assert told["number"] == len(set(labels)) == number
+        assert f"{mode}s: {number}, steady" in told["told"]
+        shown = pages["annotations"][f"{mode}s"]
+        assert next(iter(shown)) == "clusters found"  # what the page opens with
+        assert shown["clusters found"] == labels
+
+
+def test_where_there_are_no_clear_clusters_all_say_so(comanifold, pages, tmp_path):
+    np.savetxt(tmp_path / "t.csv", np.random.default_rng(0).normal(size=(40, 30)), delimiter=",")
+    found = comanifold("fit", "t.csv", "-o", "out", "--no-check", "--json").json
+    assert found["clusters"]["rows"]["told"] == "rows: no clear ones"
+    assert {row[2] for row in read_cells("out/clusters.csv")[1:]} == {"1"}
+    assert set(pages["annotations"]["rows"]["clusters found"]) == {"1"}

@@ -69,4 +69,5 @@ def test_columns_are_annotated_too(comanifold, file, board, pages, tmp_path):
         rows = [("label", "group"), *((name, "x") for name in board.table.column_names)]
         csv.writer(known, delimiter="\t").writerows(rows)
     comanifold("fit", file, "-o", "out", "--no-check", "-q", "--annotations", "known.tsv")
-    assert pages["annotations"] == {"columns": {"group": ["x"] * 30}}
+    assert pages["annotations"]["columns"]["group"] == ["x"] * 30
+    assert list(pages["annotations"]["rows"]) == ["clusters found"]

@@ -252,8 +252,9 @@ def _write_all(
     import numpy as np
 
     from .._saving import write_model
+    from ._annotations import merge_annotations
     from ._results import MARKER, MODEL, Run, write_pages, write_tables
-    from ._summary import find_clusters
+    from ._summary import FOUND, find_clusters
 
     model = fitted.model.set_params(checkpoint=None)
     model.row_names_in_ = np.array(table.row_names, dtype=object)
@@ -283,13 +284,14 @@ def _write_all(
         "warnings": fitted.warnings,
     }
     notes = [*table.notes, *table.doubts, *([preparation.note] if preparation.note else [])]
+    found = {f"{mode}s": {FOUND: clusters[mode].as_text()} for mode in clusters}
     run = Run(
         title,
         table.row_names,
         table.column_names,
         [*notes, *fitted.warnings, *([held_out.told()] if held_out else [])],
         preparation,
-        annotations,
+        merge_annotations(found, annotations),
         findings,
     )
     run.write(new_file)

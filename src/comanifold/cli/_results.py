@@ -130,9 +130,9 @@ def write_tables(
         [
             ("mode", "label", "cluster"),
             *(
-                (mode, name, label or "")
+                (mode, name, label)
                 for mode in ("row", "column")
-                for name, label in zip(names[mode], clusters[mode].labels, strict=True)
+                for name, label in zip(names[mode], clusters[mode].as_text(), strict=True)
             ),
         ],
         atomic=False,

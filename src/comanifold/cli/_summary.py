@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from .. import CoManifold
     from ..tables import Table
 
+# What the page calls the clusters that it opens with, which are those of clusters.csv.
+FOUND = "clusters found"
+
 # Clusters that stay as they are while the cost grows so many times over stand out.
 _CLEAR = 2
 
@@ -26,7 +29,7 @@ _SEED = 7_310_524_681
 
 @dataclass(frozen=True)
 class Clusters:
-    """The clusters of one mode at the cost at which they last longest.
+    """The clusters of one mode at the cost at which they last longest; one if none last.
 
     Attributes
     ----------
@@ -42,15 +45,13 @@ class Clusters:
     n_clusters: int
     n_doublings: int
 
-    @property
-    def are_clear(self) -> bool:
-        return self.n_doublings >= _CLEAR
+    def as_text(self) -> list[str]:
+        """Return the label of each row or column as clusters.csv has it; empty for none."""
+        return [str(label or "") for label in self.labels.tolist()]
 
     def told(self, mode: str) -> str:
         if self.n_clusters == 1:
-            return f"{mode}: in one piece"
-        if not self.are_clear:
-            return f"{mode}: no clear ones (clusters.csv has {self.n_clusters})"
+            return f"{mode}: no clear ones"
         return f"{mode}: {self.n_clusters}, steady over {self.n_doublings} doublings of the cost"
 
 
@@ -60,8 +61,8 @@ def find_clusters(model: "CoManifold", mode: str) -> Clusters:
     Clusters join one after the other as the cost grows. Groups that really are apart join only
     at a much higher cost than their members: their number lasts. On planted groups this finds
     theirs, where the scale of the largest weight is often one with nothing fused; along a curve
-    no number lasts. Numbers past the square root of that of the points are not considered,
-    and of two that last as long the larger is taken: it says more.
+    no number lasts, and all are one cluster. Numbers past the square root of that of the points
+    are not considered, and of two that last as long the larger is taken: it says more.
     """
     from scipy.cluster.hierarchy import fcluster
 
@@ -74,7 +75,8 @@ def find_clusters(model: "CoManifold", mode: str) -> Clusters:
         labels = fcluster(tree, height, criterion="distance")
         n_clusters = len(np.unique(labels[known]))
         n_doublings = round(np.log2(following / height))
-        if 1 < n_clusters <= most and (n_doublings, n_clusters) > best[:2]:
+        lasts = n_doublings >= _CLEAR and 1 < n_clusters <= most
+        if lasts and (n_doublings, n_clusters) > best[:2]:
             best = n_doublings, n_clusters, np.where(known, labels, 0)
     n_doublings, n_clusters, labels = best
     return Clusters(_numbered(labels, getattr(model, f"{mode}_order_")), n_clusters, n_doublings)
