@@ -13,7 +13,8 @@ import numpy as np
 from _problems import remove, stand_in, timed
 from joblib import parallel_config
 
-from comanifold import CoManifold, _sweep
+from comanifold import CoManifold
+from comanifold._fit import sweep as _sweep
 
 WORKERS = {"threads": "threading", "processes": "loky"}
 

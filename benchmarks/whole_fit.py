@@ -18,9 +18,9 @@ from _problems import lung500, remove, stand_in, timed
 from threadpoolctl import threadpool_limits
 
 from comanifold import CoManifold, _embedded, _pipeline
-from comanifold._sweep import MultiScaleMetric
+from comanifold._fit.low_rank import LowRankCompletion
+from comanifold._fit.sweep import MultiScaleMetric
 from comanifold.diffusion_map import DiffusionMap
-from comanifold.low_rank import LowRankCompletion
 from comanifold.solvers import Surface
 
 PARTS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from comanifold import _settings
+from comanifold._fit import settings as fit_settings
 from comanifold.graphs import _candidates
 
 # The first call of a compiled function takes as long as compiling it: no deadlines. Automatic
@@ -47,5 +47,5 @@ def lung500(lung500_labelled):
 @pytest.fixture
 def few(monkeypatch):
     """So few candidates that small matrices have pairs without a distance."""
-    monkeypatch.setattr(_settings, "_LEAST_CANDIDATES", 10)
+    monkeypatch.setattr(fit_settings, "_LEAST_CANDIDATES", 10)
     monkeypatch.setattr(_candidates, "N_SPREAD", 4)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from oracles.fits import assert_same_fit, holes
 
-from comanifold import CoManifold, _fingerprint, _sweep
+from comanifold import CoManifold
+from comanifold._fit import fingerprint as _fingerprint
+from comanifold._fit import sweep as _sweep
 
 PARAMETERS = {"keep_scales": True, "n_passes": 2}
 
@@ -51,7 +53,8 @@ def test_killed_it_ends_with_the_same_bits(tmp_path):
     X = holes(seed=1)
     np.save(tmp_path / "X.npy", X)
     code = (
-        "import os, sys, numpy as np; from comanifold import CoManifold, _fingerprint, _sweep\n"
+        "import os, sys, numpy as np; from comanifold import CoManifold\n"
+        "from comanifold._fit import sweep as _sweep\n"
         "original, left = _sweep._arm, [int(sys.argv[3])]\n"
         "def dying(*arguments):\n"
         "    left[0] -= 1\n"

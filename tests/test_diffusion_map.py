@@ -11,7 +11,8 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from comanifold import DiffusionMap, _eigenvectors, masked_distances
+from comanifold import DiffusionMap, masked_distances
+from comanifold._embedding import eigenvectors as _eigenvectors
 
 
 @parametrize_with_checks([DiffusionMap(n_components=1)])

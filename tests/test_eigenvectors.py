@@ -8,9 +8,10 @@ from oracles.fits import holes
 from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence
 
-from comanifold import DiffusionMap, _eigenvectors
-from comanifold.low_rank import LowRankCompletion
-from comanifold.metrics import Hidden
+from comanifold import DiffusionMap
+from comanifold._embedding import eigenvectors as _eigenvectors
+from comanifold._fit.held_out import Hidden
+from comanifold._fit.low_rank import LowRankCompletion
 
 pytestmark = pytest.mark.filterwarnings("ignore:the affinities fall into")
 

@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
 from sklearn.utils.validation import check_is_fitted
 
-import comanifold._pipeline
-import comanifold._sweep
+import comanifold._fit.passes
+import comanifold._fit.sweep
 import comanifold.co_clustering
 import comanifold.diffusion_map
 from comanifold import CoCluster, CoManifold, DiffusionMap
@@ -99,13 +99,13 @@ def test_input_that_is_refused_leaves_the_fit_as_it_was(fitted, number):
 
 STAGES = {
     CoManifold: [
-        (comanifold._pipeline, "Hidden"),
-        (comanifold._pipeline, "LowRankCompletion"),
-        (comanifold._pipeline.Graph, "nearest_neighbors"),
-        (comanifold._sweep.Surface, "solve"),
-        (comanifold._sweep.MultiScaleMetric, "add"),
-        (comanifold._sweep.MultiScaleMetric, "distances"),
-        (comanifold._embedded, "embedding_order"),
+        (comanifold._fit.passes, "Hidden"),
+        (comanifold._fit.passes, "LowRankCompletion"),
+        (comanifold._fit.passes.Graph, "nearest_neighbors"),
+        (comanifold._fit.sweep.Surface, "solve"),
+        (comanifold._fit.sweep.MultiScaleMetric, "add"),
+        (comanifold._fit.sweep.MultiScaleMetric, "distances"),
+        (comanifold._embedding.embedded, "embedding_order"),
     ],
     CoCluster: [
         (comanifold.co_clustering.Graph, "nearest_neighbors"),

@@ -27,7 +27,7 @@ from oracles.damage import (
 from oracles.fits import holes
 
 from comanifold import CoManifold
-from comanifold._checkpoint import Checkpoint
+from comanifold._fit.checkpoint import Checkpoint
 from comanifold._io import OwnedFolder
 from comanifold.tables import READABLE, Table, TableError, read_table, write_table
 

@@ -14,7 +14,7 @@ import pytest
 from oracles.fits import assert_same_fit, holes
 
 from comanifold import CoManifold
-from comanifold._checkpoint import Checkpoint
+from comanifold._fit.checkpoint import Checkpoint
 from comanifold._io import OwnedFolder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals and fork")
@@ -147,7 +147,8 @@ SLOW_FIT = """
 import sys, threading, time
 import numpy as np
 from joblib import parallel_config
-from comanifold import CoManifold, _sweep
+from comanifold import CoManifold
+from comanifold._fit import sweep as _sweep
 print("begun", flush=True)
 try:
     with parallel_config(sys.argv[3], n_jobs=int(sys.argv[4])):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from oracles.slow import soft_impute
 
-from comanifold import low_rank
-from comanifold.low_rank import LowRankCompletion, fill_in
-from comanifold.metrics import Hidden
+from comanifold._fit import low_rank
+from comanifold._fit.held_out import Hidden
+from comanifold._fit.low_rank import LowRankCompletion, fill_in
 
 
 def low_rank_matrix(seed, shape=(40, 30), rank=2, noise=0.1, missing=0.5):

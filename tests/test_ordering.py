@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 
-from comanifold import ordering
-from comanifold.ordering import embedding_order, nested_linkage
+from comanifold._embedding import ordering
+from comanifold._embedding.ordering import embedding_order, nested_linkage
 
 
 def test_points_on_a_line_are_ordered_along_it():

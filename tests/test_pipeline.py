@@ -5,11 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from comanifold import _pipeline
-from comanifold._settings import check_settings
+from comanifold._fit import passes
+from comanifold._fit.held_out import Hidden
+from comanifold._fit.low_rank import LowRankCompletion
+from comanifold._fit.scale_weights import ErrorWeights
+from comanifold._fit.settings import check_settings
 from comanifold.co_manifold import CoManifold
-from comanifold.low_rank import LowRankCompletion
-from comanifold.metrics import ErrorWeights, Hidden
 
 
 def standard_matrix(seed=0):
@@ -31,9 +32,9 @@ def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
     hidden = Hidden(X)
     rest = hidden.rest()
     factors = LowRankCompletion(hidden).factors_of_rest if first_graphs == "low-rank" else None
-    beginning = _pipeline.begin(rest, factors, settings)
+    beginning = passes.begin(rest, factors, settings)
     options = {"report": quiet, "keep_scales": True}
-    judged = _pipeline._passes(rest, beginning, settings, [ErrorWeights(hidden)], "", **options)[
+    judged = passes._passes(rest, beginning, settings, [ErrorWeights(hidden)], "", **options)[
         -1
     ].sweep
     errors = {}
@@ -41,7 +42,7 @@ def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
         U = blocks.values[blocks.row_labels][:, blocks.column_labels]
         errors[scale.l, scale.k] = np.mean((U - X)[hidden.rows, hidden.columns] ** 2)
 
-    done = _pipeline.run_passes(X, settings, keep_scales=False, report=quiet)
+    done = passes.run_passes(X, settings, keep_scales=False, report=quiet)
     found = {(s.l, s.k): s.weight for s in done.sweep.scales}
     shared = [place for place in found if place in errors]
     assert len(shared) >= 10
@@ -58,11 +59,11 @@ def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
 def test_later_passes_use_the_distances_of_the_one_before():
     X = standard_matrix(1)
     settings = check_settings(CoManifold(alpha=-0.5, n_passes=3, first_graphs="masked"))
-    weights = [_pipeline.CostWeights(-0.5)] * 3
-    beginning = _pipeline.begin(X, None, settings)
-    passes = _pipeline._passes(X, beginning, settings, weights, "", report=quiet)
-    for before, after in pairwise(passes):
+    weights = [passes.CostWeights(-0.5)] * 3
+    beginning = passes.begin(X, None, settings)
+    done = passes._passes(X, beginning, settings, weights, "", report=quiet)
+    for before, after in pairwise(done):
         by_row, by_column = before.sweep.metric.distances()
         for graph, distances in ((after.row_graph, by_row), (after.column_graph, by_column)):
-            expected = _pipeline.Graph.from_distances(distances, 5)
+            expected = passes.Graph.from_distances(distances, 5)
             np.testing.assert_array_equal(graph.edges, expected.edges)

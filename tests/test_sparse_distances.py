@@ -11,7 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.manifold import Isomap
 from sklearn.utils import get_tags
 
-from comanifold import CoManifold, Graph, _settings, _sweep
+from comanifold import CoManifold, Graph
+from comanifold._fit import settings as _settings
+from comanifold._fit import sweep as _sweep
 
 
 def stored(distances):

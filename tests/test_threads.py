@@ -5,7 +5,7 @@ import threading
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from comanifold._threads import plain_interrupts, single_threaded_blas
+from comanifold._parallel import plain_interrupts, single_threaded_blas
 
 
 def raise_from(cause):

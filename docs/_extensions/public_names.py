@@ -21,7 +21,7 @@ MODULES = {
     "comanifold.plotting": "Plotting",
     "comanifold.report": "The report page",
     "comanifold.tables": "Tables in files",
-    "comanifold.anndata": "AnnData",
+    "comanifold.annotated": "AnnData",
 }
 FOLDER = "reference"
 

@@ -19,7 +19,7 @@ _HOMES = {
     "masked_distances": "graphs",
     "objective": "solvers",
 }
-_MODULES = ("anndata", "baselines", "datasets", "penalties", "plotting", "report", "tables")
+_MODULES = ("annotated", "baselines", "datasets", "penalties", "plotting", "report", "tables")
 
 __all__ = [
     "Certificate",
@@ -29,7 +29,7 @@ __all__ = [
     "DiffusionMap",
     "Graph",
     "Scale",
-    "anndata",
+    "annotated",
     "baselines",
     "co_cluster",
     "datasets",
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import anndata, baselines, datasets, penalties, plotting, report, tables
+    from . import annotated, baselines, datasets, penalties, plotting, report, tables
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
     from .diffusion_map import DiffusionMap

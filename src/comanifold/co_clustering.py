@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from ._estimator_support import levels_to_caller, unchanged_on_failure
-from ._threads import plain_interrupts
+from ._estimators import levels_to_caller, unchanged_on_failure
+from ._parallel import plain_interrupts
 from ._validation import (
     check_choice,
     check_estimate,

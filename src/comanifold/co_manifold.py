@@ -10,25 +10,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import validate_data
 
-from ._callbacks import CallbackSupportMixin, Progress, with_callbacks
-from ._checkpoint import open_checkpoint
-from ._embedded import EmbeddingMixin
-from ._estimator_support import unchanged_on_failure
-from ._kept_scales import KeptScalesMixin
-from ._notices import (
+from ._embedding.embedded import EmbeddingMixin
+from ._embedding.kept_scales import KeptScalesMixin
+from ._embedding.out_of_sample import PlacingMixin
+from ._estimators import unchanged_on_failure
+from ._fit.checkpoint import open_checkpoint
+from ._fit.notices import (
     report_pass,
     warn_of_outliers,
     warn_of_stride,
     warn_of_unconverged,
     warn_of_unobserved,
 )
-from ._out_of_sample import PlacingMixin
-from ._outliers import doublings_per_step, find_outliers
-from ._pipeline import run_passes
+from ._fit.outliers import doublings_per_step, find_outliers
+from ._fit.passes import run_passes
+from ._fit.progress import CallbackSupportMixin, Progress, with_callbacks
+from ._fit.settings import check_settings, check_size, choose_candidates
+from ._io.model_folder import SavingMixin
+from ._parallel import single_threaded_blas
 from ._plotted import PlottingMixin
-from ._saving import SavingMixin
-from ._settings import check_settings, check_size, choose_candidates
-from ._threads import single_threaded_blas
 from ._validation import check_matrix, expand_to_full, missing_to_nan, row_names
 from .penalties import Penalty
 from .solvers import mean_and_scale
@@ -117,7 +117,7 @@ class CoManifold(
         there is also ``set_callbacks(ProgressBar())`` of `sklearn.callback`.
     first_graphs : {"low-rank", "masked"}, default="low-rank"
         By what the neighbours in the first graphs are found: on the matrix completed by one of
-        low rank (`comanifold.low_rank`), or on what both rows have observed, as in the paper
+        low rank (`comanifold._fit.low_rank`), or on what both rows have observed, as in the paper
         and where too few entries can be hidden to find that matrix.
     traversal : {"symmetric", "paper"}, default="symmetric"
         Which pairs of costs are solved. "symmetric" treats rows and columns alike, so that

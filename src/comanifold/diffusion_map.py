@@ -11,10 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._eigenvectors import leading_eigenvectors
-from ._estimator_support import levels_to_caller, unchanged_on_failure
-from ._validation import check_choice, check_matrix, is_integer, masked_to_nan
-from .affinities import (
+from ._embedding.affinities import (
     affinities,
     find_bandwidth,
     refuse_asymmetric,
@@ -23,6 +20,9 @@ from .affinities import (
     with_zero_diagonal,
     without_infinite,
 )
+from ._embedding.eigenvectors import leading_eigenvectors
+from ._estimators import levels_to_caller, unchanged_on_failure
+from ._validation import check_choice, check_matrix, is_integer, masked_to_nan
 from .graphs import masked_distances
 
 Array = NDArray[np.float64]

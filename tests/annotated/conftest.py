@@ -2,7 +2,7 @@
 
 import pytest
 
-from comanifold.anndata import co_manifold
+from comanifold.annotated import co_manifold
 from comanifold.datasets import make_checkerboard, remove_entries
 
 

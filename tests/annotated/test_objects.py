@@ -8,7 +8,7 @@ import pytest
 from oracles.annotated import anndata, assert_is_result
 
 from comanifold import CoManifold
-from comanifold.anndata import co_manifold
+from comanifold.annotated import co_manifold
 
 
 def test_a_copy_leaves_the_data_alone(adata):
@@ -106,7 +106,7 @@ def test_without_anndata_the_extra_is_named(monkeypatch, X):
 
 def test_it_is_not_imported_before_it_is_needed():
     code = (
-        "import sys, comanifold; comanifold.CoManifold, comanifold.anndata.co_manifold; "
+        "import sys, comanifold; comanifold.CoManifold, comanifold.annotated.co_manifold; "
         "print([name for name in ('anndata', 'h5py') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

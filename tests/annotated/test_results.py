@@ -9,7 +9,7 @@ from sklearn.manifold import Isomap
 from sklearn.metrics import adjusted_rand_score
 
 from comanifold import CoManifold
-from comanifold.anndata import co_manifold
+from comanifold.annotated import co_manifold
 from comanifold.datasets import make_checkerboard, remove_entries
 
 # The same numbers as those of the array

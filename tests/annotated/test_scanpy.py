@@ -6,7 +6,7 @@ import pytest
 from oracles.annotated import annotated
 from sklearn.metrics import adjusted_rand_score
 
-from comanifold.anndata import co_manifold
+from comanifold.annotated import co_manifold
 from comanifold.datasets import make_checkerboard, remove_entries
 
 sc = pytest.importorskip("scanpy")

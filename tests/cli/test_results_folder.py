@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from comanifold import CoManifold
+from comanifold._fit import sweep
 from comanifold.cli import _fit
 
 pytestmark = pytest.mark.usefixtures("pages")
@@ -138,10 +139,9 @@ def test_too_little_room_is_told_before_the_fit(comanifold, file, mount, monkeyp
 def test_a_fit_that_is_interrupted_keeps_its_parts_in_the_results_and_goes_on(
     comanifold, file, tmp_path, monkeypatch
 ):
-    from comanifold import _sweep
 
     monkeypatch.setattr(_fit, "_LONG", 0.0)
-    solve, n_solved = _sweep._arm, []
+    solve, n_solved = sweep._arm, []
 
     def stop(*arguments):
         n_solved.append(1)
@@ -149,7 +149,7 @@ def test_a_fit_that_is_interrupted_keeps_its_parts_in_the_results_and_goes_on(
             raise KeyboardInterrupt
         return solve(*arguments)
 
-    monkeypatch.setattr(_sweep, "_arm", stop)
+    monkeypatch.setattr(sweep, "_arm", stop)
     stopped = comanifold("fit", file, "-o", "res", *FIT, code=1)
     assert "the same command goes on" in stopped.error
     assert list(tmp_path.glob("res/checkpoint-*-fit/*.npz"))

@@ -7,14 +7,10 @@ from hypothesis import strategies as st
 from oracles.fits import random_blocks
 from scipy.spatial.distance import pdist, squareform
 
-from comanifold.metrics import (
-    CostWeights,
-    ErrorWeights,
-    FixedWeights,
-    Hidden,
-    MultiScaleMetric,
-    _weights,
-)
+from comanifold._fit import held_out
+from comanifold._fit.held_out import Hidden
+from comanifold._fit.scale_weights import CostWeights, ErrorWeights, FixedWeights
+from comanifold.metrics import MultiScaleMetric
 from comanifold.solvers import Certificate, Scale
 
 
@@ -116,7 +112,7 @@ class TestHidden:
         np.testing.assert_array_equal(np.isnan(Hidden(X.T).rest()), chosen.T)
 
     def test_in_parts_it_is_the_same(self, monkeypatch):
-        monkeypatch.setattr(_weights, "_COLUMNS_AT_ONCE", 3)
+        monkeypatch.setattr(held_out, "_COLUMNS_AT_ONCE", 3)
         for shape in ((30, 20), (20, 30)):
             X = np.round(self.matrix(3, shape=shape))  # many ties
             one, other = Hidden(X), Hidden(X, in_parts=True)

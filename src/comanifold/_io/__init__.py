@@ -1,6 +1,6 @@
 """Files and folders: written whole or not at all, and nothing of others is ever deleted."""
 
-from ._files import (
+from .files import (
     TemporaryFolder,
     atomic_file,
     check_space,
@@ -8,7 +8,7 @@ from ._files import (
     refuse_special,
     write_with_backup,
 )
-from ._folders import OwnedFolder, check_folder, checksum, complete_publication, kind_of_folder
+from .folders import OwnedFolder, check_folder, checksum, complete_publication, kind_of_folder
 
 __all__ = [
     "OwnedFolder",

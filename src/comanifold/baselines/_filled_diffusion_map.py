@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator_support import unchanged_on_failure
+from .._estimators import unchanged_on_failure
 from ..diffusion_map import DiffusionMap
 from ._imputers import choose_imputer
 from ._incomplete import IncompleteMixin

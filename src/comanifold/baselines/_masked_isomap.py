@@ -11,7 +11,7 @@ from sklearn.manifold import Isomap
 from sklearn.metrics.pairwise import nan_euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator_support import unchanged_on_failure
+from .._estimators import unchanged_on_failure
 from .._validation import check_count
 from ._incomplete import IncompleteMixin
 

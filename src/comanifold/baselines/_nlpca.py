@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._estimator_support import levels_to_caller, unchanged_on_failure
-from .._threads import single_threaded_blas
+from .._estimators import levels_to_caller, unchanged_on_failure
+from .._parallel import single_threaded_blas
 from .._validation import check_count, check_stopping
 from ._incomplete import IncompleteMixin, column_means
 from ._network import Network, Problem, pack, unpack

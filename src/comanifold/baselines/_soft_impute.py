@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator_support import levels_to_caller, unchanged_on_failure
-from .._threads import single_threaded_blas
+from .._estimators import levels_to_caller, unchanged_on_failure
+from .._fit.held_out import Hidden
+from .._parallel import single_threaded_blas
 from .._validation import check_stopping, is_integer
-from ..metrics import Hidden
 from ._incomplete import IncompleteMixin, column_means
 
 Array = NDArray[np.float64]

@@ -110,8 +110,8 @@ def run_fit(
     """Fit a table and leave all results in a folder."""
     from dataclasses import replace
 
+    from .._fit.settings import choose_candidates
     from .._io import OwnedFolder
-    from .._settings import choose_candidates
     from ._fitting import Fitter, expected_seconds
     from ._results import FILES, KIND, MARKER, expected_bytes
     from ._summary import all_warnings
@@ -251,7 +251,7 @@ def _write_all(
 
     import numpy as np
 
-    from .._saving import write_model
+    from .._io.model_folder import write_model
     from ._annotations import merge_annotations
     from ._results import MARKER, MODEL, Run, write_pages, write_tables
     from ._summary import FOUND, find_clusters

@@ -40,7 +40,7 @@ class Fitted:
 
 def expected_seconds(model: "CoManifold", shape: tuple[int, int]) -> float:
     """About how long a fit will take once everything is compiled."""
-    from .._settings import choose_candidates
+    from .._fit.settings import choose_candidates
 
     entries = shape[0] * shape[1]
     n_candidates = choose_candidates(model, shape)

@@ -13,8 +13,7 @@ from joblib import parallel_config
 from threadpoolctl import threadpool_limits
 
 from .._io import OwnedFolder
-from .._parallel import in_parallel
-from .._threads import single_threaded_blas
+from .._parallel import in_parallel, single_threaded_blas
 
 
 @dataclass(frozen=True)

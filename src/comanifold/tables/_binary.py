@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arrays import Archive, check_length, old_headers, open_archive, read_header
+from .._io.npz import Archive, check_length, old_headers, open_archive, read_header
 from ._memory import check_bytes, memory_bound
 from ._table import Options, Table, TableError, check_size, listed, numbered, shortened
 

@@ -14,10 +14,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from . import __version__
+from .. import __version__
 
 if TYPE_CHECKING:
-    from ._pipeline import Settings
+    from .passes import Settings
 
 Array = NDArray[np.float64]
 

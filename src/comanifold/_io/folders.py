@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from ._files import (
+from .files import (
     LIST,
     TemporaryFolder,
     append,
@@ -35,7 +35,7 @@ from ._files import (
     new_token,
     remove_own,
 )
-from ._locks import is_file_at, try_lock
+from .locks import is_file_at, try_lock
 
 MANIFEST = ".comanifold.json"
 _FORMAT = "comanifold folder 1"

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ._outliers import without_outliers
-from ._validation import expand_to_full, refuse_infinite, restrict_to_observed
-from .affinities import affinities, find_bandwidth, row_sums, with_zero_diagonal
-from .diffusion_map import DiffusionMap
-from .solvers import Scale, mean_and_scale
+from .._embedding.affinities import affinities, find_bandwidth, row_sums, with_zero_diagonal
+from .._fit.outliers import without_outliers
+from .._validation import expand_to_full, refuse_infinite, restrict_to_observed
+from ..diffusion_map import DiffusionMap
+from ..solvers import Scale, mean_and_scale
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -12,13 +12,13 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import open_archive
-from ._fingerprint import describe_fit
-from ._io import OwnedFolder, check_folder, is_regular
-from .solvers import Certificate, Scale
+from .._io import OwnedFolder, check_folder, is_regular
+from .._io.npz import open_archive
+from ..solvers import Certificate, Scale
+from .fingerprint import describe_fit
 
 if TYPE_CHECKING:
-    from ._pipeline import Settings
+    from .passes import Settings
 
 Array = NDArray[np.float64]
 

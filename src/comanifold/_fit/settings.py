@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state, get_tags
 
-from ._pipeline import Settings
-from ._validation import (
+from .._embedding.affinities import check_bandwidth, local_neighbor
+from .._validation import (
     check_choice,
     check_count,
     check_n_neighbors,
@@ -15,9 +15,9 @@ from ._validation import (
     for_both,
     is_integer,
 )
-from .affinities import check_bandwidth, local_neighbor
-from .penalties import get_penalty
-from .solvers import SOLVERS, TRAVERSALS
+from ..penalties import get_penalty
+from ..solvers import SOLVERS, TRAVERSALS
+from .passes import Settings
 
 # Past this many points a mode has sparse distances unless told otherwise.
 _MOST_DENSE = 3000

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ._estimator_support import levels_to_caller
-from ._sweep import Sweep
-from ._validation import listing
-from .solvers import Scale
+from .._estimators import levels_to_caller
+from .._validation import listing
+from ..solvers import Scale
+from .sweep import Sweep
 
 
 def warn_of_unobserved(mode: str, unobserved: NDArray[np.intp]) -> None:

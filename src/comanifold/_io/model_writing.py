@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .diffusion_map import DiffusionMap
-from .penalties import MCP, Linear, Log, Penalty, Snowflake
+from ..diffusion_map import DiffusionMap
+from ..penalties import MCP, Linear, Log, Penalty, Snowflake
 
 Arrays = dict[str, NDArray[Any]]
 

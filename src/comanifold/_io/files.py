@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from ._locks import is_file_at, try_lock
+from .locks import is_file_at, try_lock
 
 _PREFIX = ".comanifold-"
 LIST = "files.txt"

@@ -9,15 +9,15 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._embedded import as_read_by
-from ._notices import warn_of_unobserved
-from ._validation import (
+from .._fit.notices import warn_of_unobserved
+from .._validation import (
     read_floats,
     refuse_infinite,
     restrict_to_observed,
     row_names,
     sparse_to_nan,
 )
+from .embedded import as_read_by
 
 Array = NDArray[np.float64]
 

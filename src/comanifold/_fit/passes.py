@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._callbacks import Progress
-from ._checkpoint import Checkpoint
-from ._parallel import check_backend, in_parallel
-from ._sweep import PairsOfModes, Sweep, Weights, sweep
-from ._threads import plain_interrupts, single_threaded_blas
-from .graphs import CandidatePairs, Graph, Pairs
+from .._parallel import check_backend, in_parallel, plain_interrupts, single_threaded_blas
+from ..graphs import CandidatePairs, Graph, Pairs
+from ..penalties import Penalty
+from ..solvers import Solved, Surface
+from .checkpoint import Checkpoint
+from .held_out import Hidden
 from .low_rank import Factors, LowRankCompletion, fill_in
-from .metrics import CostWeights, ErrorWeights, FixedWeights, Hidden
-from .penalties import Penalty
-from .solvers import Solved, Surface
+from .progress import Progress
+from .scale_weights import CostWeights, ErrorWeights, FixedWeights
+from .sweep import PairsOfModes, Sweep, Weights, sweep
 
 Array = NDArray[np.float64]
 Report = Callable[[str, Sweep], None]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, sort_graph_by_row_values
 
+from ._embedding.affinities import affinities, find_bandwidth
 from ._validation import check_choice, expand_to_full, is_integer, restrict_to_observed
-from .affinities import affinities, find_bandwidth
 from .co_manifold import CoManifold
 from .graphs import Pairs
 
@@ -82,7 +82,7 @@ def co_manifold(
     Examples
     --------
     >>> import anndata
-    >>> from comanifold.anndata import co_manifold
+    >>> from comanifold.annotated import co_manifold
     >>> from comanifold.datasets import make_checkerboard, remove_entries
     >>> X = remove_entries(make_checkerboard(40, 30, random_state=0).X, 0.5, random_state=0)
     >>> adata = anndata.AnnData(X)

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._outliers import find_outliers
-from ._saved_state import KINDS_OF_VALUES, MODES, PENALTIES, Arrays
-from ._state_checks import check_state
-from ._sweep import Blocks
-from ._validation import expand_to_full
-from .diffusion_map import DiffusionMap
-from .graphs import Graph
-from .solvers import TRAVERSALS, Certificate, Scale
+from .._fit.outliers import find_outliers
+from .._fit.sweep import Blocks
+from .._validation import expand_to_full
+from ..diffusion_map import DiffusionMap
+from ..graphs import Graph
+from ..solvers import TRAVERSALS, Certificate, Scale
+from .model_checks import check_state
+from .model_writing import KINDS_OF_VALUES, MODES, PENALTIES, Arrays
 
 
 def parameters_from_json(saved: Any, known: list[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._validation import is_integer
+from .._validation import is_integer
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from ._eigenvectors import largest_eigenpairs
-from .metrics import Hidden
+from .._embedding.eigenvectors import largest_eigenpairs
+from .held_out import Hidden
 
 Array = NDArray[np.float64]
 Factors = tuple[Array, Array]

@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.neighbors import sort_graph_by_row_values
 
-from ._validation import expand_to_full
-from .diffusion_map import DiffusionMap
+from .._validation import expand_to_full
+from ..diffusion_map import DiffusionMap
 from .ordering import embedding_order
 
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._sweep import Blocks
-from ._validation import expand_to_full
+from .._fit.sweep import Blocks
+from .._validation import expand_to_full
+from ..solvers import TRAVERSALS
 from .ordering import nested_linkage
-from .solvers import TRAVERSALS
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

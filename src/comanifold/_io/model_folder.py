@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import __version__
-from ._arrays import open_archive
-from ._io import OwnedFolder, check_folder, checksum, complete_publication
-from ._restored_state import StateReader, parameters_from_json
-from ._saved_state import parameters_to_json, state_to_json
-from ._settings import check_settings
+from .. import __version__
+from .._fit.settings import check_settings
+from . import OwnedFolder, check_folder, checksum, complete_publication
+from .model_reading import StateReader, parameters_from_json
+from .model_writing import parameters_to_json, state_to_json
+from .npz import open_archive
 
 _KIND = "model"
 _FORMAT = "comanifold model"

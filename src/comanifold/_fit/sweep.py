@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._checkpoint import Checkpoint
-from ._parallel import StopSign, in_parallel, share, shared
-from ._threads import single_threaded_blas
-from .graphs import Pairs
-from .metrics import MultiScaleMetric
-from .solvers import TRAVERSALS, Scale, Solved, Surface
+from .._parallel import StopSign, in_parallel, share, shared, single_threaded_blas
+from ..graphs import Pairs
+from ..metrics import MultiScaleMetric
+from ..solvers import TRAVERSALS, Scale, Solved, Surface
+from .checkpoint import Checkpoint
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]

@@ -1,0 +1,1 @@
+"""From distances to affinities, coordinates, orders and clusters."""
