@@ -12,8 +12,8 @@ from ..graphs import CandidatePairs, Graph, Pairs
 from ..penalties import Penalty
 from ..solvers import Solved, Surface
 from .checkpoint import Checkpoint
-from .held_out import Hidden
-from .low_rank import Factors, LowRankCompletion, fill_in
+from .held_out import HeldOut
+from .low_rank import Factors, LowRankCompletion, Solver, fill_in
 from .progress import Progress
 from .scale_weights import CostWeights, ErrorWeights, FixedWeights
 from .sweep import PairsOfModes, Sweep, Weights, sweep
@@ -89,7 +89,7 @@ class Beginning:
 def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
     """The last pass over X, every row and column of which has an observed entry."""
     check_backend()
-    hidden = Hidden(X, in_parts=settings.is_sparse)
+    hidden = HeldOut(X, in_parts=settings.is_sparse)
     options: dict[str, Any] = {"report": report, "keep_scales": keep_scales}
     if not len(hidden.values):
         # Nothing is missing, and the metric is the Euclidean distance whatever the weights, and
@@ -102,7 +102,7 @@ def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Repor
     factors: Factors | None = None
     low_rank = settings.first_graphs == "low-rank"
     if low_rank:
-        completion = LowRankCompletion(hidden, iterative=settings.is_sparse)
+        completion = LowRankCompletion(hidden, Solver(iterative=settings.is_sparse))
         factors = completion.factors(X)
     if settings.alpha is not None:
         weights = [CostWeights(settings.alpha)] * settings.n_passes

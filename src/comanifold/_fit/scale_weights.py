@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .held_out import Hidden
+from .held_out import HeldOut
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -31,7 +31,7 @@ class CostWeights:
 class ErrorWeights:
     """A falling power of the error with which a scale predicts entries hidden from it."""
 
-    def __init__(self, hidden: Hidden):
+    def __init__(self, hidden: HeldOut):
         self.hidden = hidden
 
     def __call__(
