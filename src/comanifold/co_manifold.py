@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._embedding.embedded import EmbeddingMixin
 from ._embedding.kept_scales import KeptScalesMixin
@@ -26,7 +26,7 @@ from ._fit.outliers import doublings_per_step, find_outliers
 from ._fit.passes import run_passes
 from ._fit.progress import CallbackSupportMixin, Progress, with_callbacks
 from ._fit.settings import check_settings, check_size, choose_candidates
-from ._io.model_folder import SavingMixin
+from ._io.model_format import read_model, restore, write_model
 from ._parallel import single_threaded_blas
 from ._plotted import PlottingMixin
 from ._validation import check_matrix, expand_to_full, missing_to_nan, row_names
@@ -44,7 +44,6 @@ class CoManifold(
     EmbeddingMixin,
     PlacingMixin,
     PlottingMixin,
-    SavingMixin,
     ClassNamePrefixFeaturesOutMixin,
     BaseEstimator,
 ):
@@ -313,6 +312,50 @@ class CoManifold(
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
         """Fit to X and return the embedding of its rows."""
         return self.fit(X).row_embedding_
+
+    def save(self, directory: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Save the fitted model to a directory, completely or not at all.
+
+        Written are arrays.npz, which is read without pickle, model.json with the parameters,
+        labels, scales and versions, and a hidden list of the files. `load` returns a model with
+        the same bits.
+
+        Parameters
+        ----------
+        directory : path
+            Must not exist, or be empty.
+        overwrite : bool, default=False
+            Replace the model that was saved there. Other files in the directory are kept. If its
+            own files have been changed since, an error is raised.
+
+        Raises
+        ------
+        ValueError
+            If a part of the model is not data: an `embedding` other than "diffusion" or a
+            `DiffusionMap`, or a penalty that is not one of `comanifold.penalties`.
+        """
+        check_is_fitted(self)
+        write_model(self, directory, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike) -> "CoManifold":
+        """Load a model that was saved to a directory. Nothing in the files is executed.
+
+        Parameters
+        ----------
+        directory : path
+
+        Raises
+        ------
+        ValueError
+            If it is damaged, not a model, or of another version of the format.
+        """
+        parameters, state = read_model(
+            directory, lambda parameters: check_settings(cls(**parameters))
+        )
+        model = cls(**parameters)
+        restore(model, state)
+        return model
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         X = missing_to_nan(X, self.absent)
