@@ -313,6 +313,7 @@ def test_a_description_that_is_not_json_is_refused(saved, content):
 
 
 BOMB = Bomb("a-pickle-was-loaded")
+LABELS = "blocks.1.row_labels.npy"
 HUGE = as_npy(np.zeros((4, 4))).replace(b"(4, 4)", b"(9999999, 99999)")[:-11]
 
 
@@ -328,12 +329,9 @@ HUGE = as_npy(np.zeros((4, 4))).replace(b"(4, 4)", b"(9999999, 99999)")[:-11]
         (lambda a: a.update({"data.npy": HUGE}), "cannot read"),
         (lambda a: a.update({"row.order.npy": as_npy(np.zeros(30, int))}), "not a permutation"),
         (lambda a: a.update({"row.graph.edges.npy": as_npy(np.array([[0, 99]]))}), "edges"),
-        (
-            lambda a: a.update({"blocks.1.row_labels.npy": a["blocks.1.row_labels.npy"][:-1] + b"\x7f"}),
-            "out of range",
-        ),
+        (lambda a: a.update({LABELS: a[LABELS][:-1] + b"\x7f"}), "out of range"),
     ],
-)  # fmt: skip
+)
 def test_wrong_arrays_are_refused(saved, change, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     edit_arrays(saved, change)

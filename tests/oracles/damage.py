@@ -17,7 +17,9 @@ ODD_JSON = st.one_of(
     st.sampled_from([2**63, -(10**400), 1e300, float("inf"), float("nan")]),
     st.text(max_size=3),
     st.lists(st.integers(0, 2), max_size=2),
-    st.dictionaries(st.sampled_from(["class", "x"]), st.sampled_from([1, "Log", "DiffusionMap"]), max_size=2),
+    st.dictionaries(
+        st.sampled_from(["class", "x"]), st.sampled_from([1, "Log", "DiffusionMap"]), max_size=2
+    ),
 )
 
 ODD_ARRAYS = [
