@@ -8,7 +8,7 @@ from oracles.fits import random_blocks
 from scipy.spatial.distance import pdist, squareform
 
 from comanifold._fit.held_out import HeldOut
-from comanifold._fit.scale_weights import CostWeights, HeldOutWeights, FixedWeights
+from comanifold._fit.scale_weights import CostWeights, FixedWeights, HeldOutWeights
 from comanifold.metrics import MultiScaleMetric
 from comanifold.solvers import Certificate, Scale
 

@@ -21,10 +21,10 @@ _COLUMNS_AT_ONCE = 256
 class HeldOut:
     """Observed entries of a matrix, held out to measure prediction errors.
 
-    By default a tenth of them. They are taken at even steps in the order of their values, from both ends: which ones does
-    not depend on the order of rows and columns, nor on the units (but for entries that are equal
-    and in equal rows and columns). There are none if hardly any can be spared, and none from a
-    complete matrix unless asked for.
+    By default a tenth of them, at even steps in the order of their values, from both ends: which
+    ones does not depend on the order of rows and columns, nor on the units (but for entries that
+    are equal and in equal rows and columns). There are none if hardly any can be spared, and none
+    from a complete matrix unless asked for.
 
     Parameters
     ----------
