@@ -8,7 +8,7 @@ from oracles.fits import random_blocks
 from scipy.spatial.distance import pdist, squareform
 
 from comanifold._fit.held_out import HeldOut
-from comanifold._fit.scale_weights import CostWeights, ErrorWeights, FixedWeights
+from comanifold._fit.scale_weights import CostWeights, FixedWeights, HeldOutWeights
 from comanifold.metrics import MultiScaleMetric
 from comanifold.solvers import Certificate, Scale
 
@@ -63,7 +63,7 @@ def test_weights_by_error_fall_with_it():
     X[rng.random(X.shape) < 0.3] = np.nan
     hidden = HeldOut(X)
     rows, columns = np.arange(20), np.arange(15)
-    weigh = ErrorWeights(hidden)
+    weigh = HeldOutWeights(hidden)
     truth = np.nan_to_num(X)
     weights = [weigh(0, 0, truth + error, rows, columns) for error in (0.5, 1.0, 2.0)]
     errors = np.array([0.5, 1.0, 2.0]) ** 2 + hidden.floor

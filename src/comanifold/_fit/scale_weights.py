@@ -28,7 +28,7 @@ class CostWeights:
         return 2.0**exponent
 
 
-class ErrorWeights:
+class HeldOutWeights:
     """A falling power of the error with which a scale predicts entries hidden from it."""
 
     def __init__(self, hidden: HeldOut):
