@@ -29,7 +29,7 @@ ROOT = Path(__file__).parent.parent
 TESTS = {
     "graphs": ["tests/graphs"],
     "penalties": ["tests/penalties"],
-    "metrics.py": ["tests/metrics"],
+    "metrics.py": ["tests/test_metrics.py"],
     "solvers": [
         "tests/solvers/test_problem.py",
         "tests/solvers/test_kernels.py",
@@ -46,7 +46,7 @@ TESTS = {
 WHOLE = {
     "graphs": ["tests/test_sparse_distances.py"],
     "penalties": ["tests/test_co_cluster.py"],
-    "metrics.py": ["tests/test_pipeline.py", "tests/test_co_manifold.py"],
+    "metrics.py": ["tests/test_co_manifold.py"],
     "solvers": [
         "tests/test_hard_inputs.py",
         "tests/test_co_cluster.py",

@@ -37,7 +37,7 @@ MODES = {
     ("lung500", "column"): "lung500: subjects",
 }
 
-# By name or number of the group.
+# Colours of groups, by name or number.
 GROUPS = {
     "Normal": ORANGE,
     "Colon": SKY,
