@@ -69,9 +69,9 @@ class Solver:
 
     Starts from a proximal step, Z = S(filled), which lowers the singular values of the filled-in
     matrix by the penalty. It is repeated with Nesterov's extrapolation, or followed by alternating
-    ridge regressions on the filled-in matrix, which need no eigenvectors. Measured on matrices from
-    200 x 150 to 1000 x 600: with all directions the first is 2 to 5 times as fast as the second, with
-    10 directions the second is 2 to 4 times as fast as the first, and needs less memory.
+    ridge regressions on the filled-in matrix, which need no eigenvectors. Measured on matrices
+    from 200 x 150 to 1000 x 600: with all directions the first is 2 to 5 times as fast as the
+    second; with 10 directions the second is 2 to 4 times as fast, and needs less memory.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Solver:
         return factors, n_iter, converged
 
     def _shrink(self, filled: Array, penalty: float) -> Factors:
-        """Return factors of the matrix whose singular values are those of `filled` minus the penalty.
+        """Return factors of `filled` with its singular values lowered by the penalty.
 
         Only directions with singular values above the penalty are kept.
         """
