@@ -278,7 +278,7 @@ def test_attributes_of_an_earlier_fit_do_not_stay():
     X = pd.DataFrame(blocks(), index=[f"gene {i}" for i in range(24)])
     X.columns = [f"patient {j}" for j in range(18)]
     model = CoManifold(keep_scales=True).fit(X)
-    model.set_params(embedding=Isomap(metric="precomputed"), keep_scales=False)
+    model.set_params(embedding=Isomap(metric="precomputed", n_neighbors=15), keep_scales=False)
     model.fit(X.to_numpy())
     gone = ("row_names_in_", "feature_names_in_", "row_eigenvalues_", "row_linkage_")
     assert not any(hasattr(model, name) for name in gone)

@@ -109,7 +109,7 @@ class Exponential(Penalty):
 @pytest.mark.parametrize("unit", [1.0, 37.0])
 def test_a_scale_handed_to_co_cluster_gives_the_same_estimate(penalty, unit):
     X = unit * random_matrix(3, 14, 11) + 5.0 * unit
-    options = {"keep_scales": True, "scale_weights": "cost", "continuation": False, "tol": 1e-8}
+    options = {"keep_scales": True, "scale_weights": "cost", "continuation": False, "tol": 1e-6}
     model = CoManifold(1, penalty=penalty, **options).fit(X)
     n_scales = len(model.scales_["l"])
     assert model.scale_ == pytest.approx(np.nanstd(X))
@@ -117,9 +117,9 @@ def test_a_scale_handed_to_co_cluster_gives_the_same_estimate(penalty, unit):
         row_cost, column_cost = model.costs_at(index=i)
         graphs = model.row_graph_, model.column_graph_
         costs = {"row_cost": row_cost, "column_cost": column_cost}
-        result = co_cluster(model.data_, *graphs, **costs, penalty=model.penalty_, tol=1e-8)
+        result = co_cluster(model.data_, *graphs, **costs, penalty=model.penalty_, tol=1e-6)
         estimate = model.estimate_at(index=i)
-        np.testing.assert_allclose(result.estimate, estimate, atol=1e-5 * model.scale_)
+        np.testing.assert_allclose(result.estimate, estimate, atol=1e-4 * model.scale_)
         standard = model.scales_["objective"][i] * model.scale_**2
         assert result.objective == pytest.approx(standard, rel=1e-6)
 
