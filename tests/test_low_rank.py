@@ -5,7 +5,7 @@ import pytest
 from oracles.slow import soft_impute
 
 from comanifold._fit import low_rank
-from comanifold._fit.held_out import Hidden
+from comanifold._fit.held_out import HeldOut
 from comanifold._fit.low_rank import LowRankCompletion, fill_in
 
 
@@ -38,13 +38,13 @@ def test_every_step_of_the_path_solves_its_problem(monkeypatch, transposed):
 
 def test_a_matrix_of_low_rank_is_found_again():
     X, truth = low_rank_matrix(1)
-    completion = LowRankCompletion(Hidden(X))
+    completion = LowRankCompletion(HeldOut(X))
     completed = completed_by(completion, X)
     missing = np.isnan(X)
     np.testing.assert_array_equal(completed[~missing], X[~missing])
     error = np.sqrt(np.mean((completed - truth)[missing] ** 2))
     assert error < 0.35 * truth.std()
-    hidden, (A, B) = Hidden(X), completion.factors_of_rest
+    hidden, (A, B) = HeldOut(X), completion.factors_of_rest
     np.testing.assert_allclose(completion.predicted, (A @ B.T)[hidden.rows, hidden.columns])
     assert np.mean((completion.predicted - hidden.values) ** 2) < 0.35**2 * truth.var()
 
@@ -53,22 +53,22 @@ def test_noise_is_not_followed():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 50))
     X[rng.random(X.shape) < 0.5] = np.nan
-    completed = completed_by(LowRankCompletion(Hidden(X)), X)
+    completed = completed_by(LowRankCompletion(HeldOut(X)), X)
     assert np.abs(completed[np.isnan(X)]).mean() < 0.35
 
 
 def test_transposing_transposes():
     for seed in range(5):
         X = low_rank_matrix(seed, shape=(20, 20))[0]
-        first = completed_by(LowRankCompletion(Hidden(X)), X)
-        second = completed_by(LowRankCompletion(Hidden(X.T)), X.T)
+        first = completed_by(LowRankCompletion(HeldOut(X)), X)
+        second = completed_by(LowRankCompletion(HeldOut(X.T)), X.T)
         np.testing.assert_allclose(second, first.T, atol=1e-8)
 
 
 def test_nothing_to_go_by():
     X = np.zeros((6, 5))
     X[0, 0] = X[3, 2] = np.nan
-    np.testing.assert_array_equal(completed_by(LowRankCompletion(Hidden(X)), X), np.zeros((6, 5)))
+    np.testing.assert_array_equal(completed_by(LowRankCompletion(HeldOut(X)), X), np.zeros((6, 5)))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -87,7 +87,7 @@ def test_products_are_filled_in_and_compared(seed):
 @pytest.mark.parametrize("shape", [(120, 90), (60, 150)])
 def test_iterations_find_the_same_directions(shape):
     X, _ = low_rank_matrix(1, shape, rank=4, noise=0.5)
-    hidden = Hidden(X)
+    hidden = HeldOut(X)
     one, other = LowRankCompletion(hidden), LowRankCompletion(hidden, iterative=True)
     np.testing.assert_allclose(other.predicted, one.predicted, rtol=0, atol=1e-6)
     np.testing.assert_allclose(completed_by(other, X), completed_by(one, X), rtol=0, atol=1e-6)

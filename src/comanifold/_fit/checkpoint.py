@@ -28,15 +28,15 @@ from .._io.npz import open_archive
 from ..solvers import Certificate, Scale
 
 if TYPE_CHECKING:
-    from .passes import Settings
+    from .settings import Settings
 
 Array = NDArray[np.float64]
 
 _KIND = "checkpoint"
 _FORMAT = "4"
 
-# Settings that the result does not depend on.
-_WITHOUT_EFFECT = ("n_jobs", "checkpoint", "progress")
+# Settings that have an effect on the distances only through the number of candidates.
+_ONLY_FOR_CANDIDATES = ("distances", "bandwidth", "embedding_takes_sparse")
 
 _N_DIGEST = hashlib.sha256().digest_size
 _CHUNK = 1 << 20
@@ -118,7 +118,7 @@ class Checkpoint:
 
 @contextmanager
 def open_checkpoint(
-    directory: str | os.PathLike | None, X: Array, settings: "Settings", *, keep_scales: bool
+    directory: str | os.PathLike | None, X: Array, settings: "Settings"
 ) -> Iterator[Checkpoint | None]:
     """Yield the checkpoint of this fit in a directory; None if no directory is given.
 
@@ -130,7 +130,7 @@ def open_checkpoint(
     if not isinstance(directory, (str, os.PathLike)):
         raise ValueError(f"checkpoint must be a directory, got {directory!r:.60}")
     check_folder(Path(directory), kind=_KIND, overwrite=True)
-    expected = fingerprint(X, settings, keep_scales=keep_scales)
+    expected = fingerprint(X, settings)
     with OwnedFolder(directory, _KIND, expected) as folder:
         _refuse_another_fit(str(directory), folder.description, expected)
         try:
@@ -167,20 +167,23 @@ def _digest(file: IO[bytes], size: int) -> bytes:
     return digest.digest()
 
 
-def fingerprint(X: Array, settings: "Settings", *, keep_scales: bool) -> dict[str, str]:
-    """Return all that the result of a fit depends on, as text by name."""
+def fingerprint(X: Array, settings: "Settings") -> dict[str, str]:
+    """Return all that the result of a fit to X depends on, as text by name."""
     data = hashlib.sha256(str(X.shape).encode() + np.ascontiguousarray(X).tobytes())
-    parameters = {
-        field.name: "auto" if value is None else _canonical(value)
+    observed = ~np.isnan(X)
+    n_rows, n_columns = (int(observed.any(axis=axis).sum()) for axis in (1, 0))
+    values = {
+        field.name: getattr(settings, field.name)
         for field in fields(settings)
-        if field.name not in _WITHOUT_EFFECT
-        for value in [getattr(settings, field.name)]
+        if field.name not in _ONLY_FOR_CANDIDATES
     }
+    values["n_candidates"] = settings.n_candidates((n_rows, n_columns))
     return {
         "format": _FORMAT,
         "data (sha256)": data.hexdigest(),
-        **parameters,
-        "keep_scales": str(keep_scales),
+        **{
+            name: "auto" if value is None else _canonical(value) for name, value in values.items()
+        },
         "comanifold": __version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,

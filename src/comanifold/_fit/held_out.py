@@ -18,7 +18,7 @@ _KEEP = 2
 _COLUMNS_AT_ONCE = 256
 
 
-class Hidden:
+class HeldOut:
     """Observed entries taken out of a matrix, to see how well they are predicted.
 
     They are taken at even steps in the order of their values, from both ends: which ones does

@@ -10,7 +10,7 @@ from scipy import linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from .._embedding.eigenvectors import largest_eigenpairs
-from .held_out import Hidden
+from .held_out import HeldOut
 
 Array = NDArray[np.float64]
 Factors = tuple[Array, Array]
@@ -40,7 +40,7 @@ class LowRankCompletion:
 
     Parameters
     ----------
-    hidden : Hidden
+    hidden : HeldOut
         A matrix of mean zero and the entries of it that are hidden.
     iterative : bool, default=False
         Find leading directions by Lanczos iterations instead of from the products of all rows,
@@ -61,7 +61,7 @@ class LowRankCompletion:
     fast alternating least squares.
     """
 
-    def __init__(self, hidden: Hidden, *, iterative: bool = False):
+    def __init__(self, hidden: HeldOut, *, iterative: bool = False):
         self._iterative = iterative
         self._n_steps, least, worse = 1, np.inf, 0
         for step, (A, B) in enumerate(_path(hidden.rest(), iterative), start=1):

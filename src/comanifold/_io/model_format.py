@@ -23,7 +23,6 @@ from scipy import sparse
 from .. import __version__
 from .._fit.state import Array, FittedState, Indices, Mask, ModeState
 from .._fit.sweep import Blocks
-from .._validation import expand_to_full, restrict_to_observed
 from ..diffusion_map import DiffusionMap
 from ..graphs import Graph
 from ..penalties import MCP, Linear, Log, Penalty, Snowflake
@@ -140,7 +139,7 @@ def _describe(model: Any) -> tuple[dict[str, Any], Arrays]:
         "comanifold": __version__,
         "versions": {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
         "parameters": {name: _encode_parameter(name, value) for name, value in parameters.items()},
-        "state": _encode(state_of(model), "", arrays),
+        "state": _encode(model._state, "", arrays),
     }
     return description, arrays
 
@@ -462,81 +461,3 @@ def _checked(value: Any, kind: type, name: str) -> Any:
         return float(value) if kind is float else value
     except OverflowError as error:
         raise ValueError(f"{name} is too large: {error}") from error
-
-
-def state_of(model: Any) -> FittedState:
-    """Return the fitted state of a model."""
-    modes = {}
-    for mode, known, names in (
-        ("row", model._rows, model.row_names_in_),
-        ("column", model._columns, getattr(model, "feature_names_in_", None)),
-    ):
-        modes[mode] = ModeState(
-            graph=getattr(model, f"{mode}_graph_"),
-            distances=restrict_to_observed(getattr(model, f"{mode}_distances_"), known),
-            embedding=model._maps[mode],
-            coordinates=getattr(model, f"{mode}_embedding_")[known],
-            order=getattr(model, f"{mode}_order_"),
-            names=names,
-        )
-    return FittedState(
-        data=model._X,
-        observed_rows=model._rows,
-        observed_columns=model._columns,
-        mean=model._mean,
-        scale=model._scale,
-        filled=model._filled,
-        total_weight=model._total_weight,
-        traversal=model._traversal,
-        scales=model.scales_,
-        low_rank_weight=model.low_rank_weight_,
-        blocks=None if model._blocks is None else list(model._blocks.values()),
-        ignored_entries=model.ignored_entries_,
-        **modes,
-    )
-
-
-def restore(model: Any, state: FittedState) -> None:
-    """Set the fitted attributes of a model."""
-    rows, columns = state.observed_rows, state.observed_columns
-    estimate = expand_to_full(state.scale * state.filled + state.mean, rows, columns)
-    own = {
-        "_X": state.data,
-        "_rows": rows,
-        "_columns": columns,
-        "_mean": state.mean,
-        "_scale": state.scale,
-        "_filled": state.filled,
-        "_total_weight": state.total_weight,
-        "_traversal": state.traversal,
-        "scales_": state.scales,
-        "low_rank_weight_": state.low_rank_weight,
-        "ignored_entries_": state.ignored_entries,
-        "unobserved_rows_": np.flatnonzero(~rows),
-        "unobserved_columns_": np.flatnonzero(~columns),
-        "filled_": np.where(np.isnan(state.data), estimate, state.data),
-        "n_iter_": sum(scale.n_iter for scale in state.scales),
-        "n_features_in_": state.data.shape[1],
-        "row_names_in_": state.row.names,
-        "_maps": {"row": state.row.embedding, "column": state.column.embedding},
-        "_n_features_out": state.row.coordinates.shape[1],
-        "_blocks": None,
-    }
-    if state.column.names is not None:
-        own["feature_names_in_"] = state.column.names
-    if state.blocks is not None:
-        places = [(scale.l, scale.k) for scale in state.scales]
-        own["_blocks"] = dict(zip(places, state.blocks, strict=True))
-    for mode in ("row", "column"):
-        found, known = state.mode(mode)
-        coordinates = np.full((len(known), found.coordinates.shape[1]), np.nan)
-        coordinates[known] = found.coordinates
-        own |= {
-            f"{mode}_graph_": found.graph,
-            f"{mode}_order_": found.order,
-            f"{mode}_distances_": expand_to_full(found.distances, known, known),
-            f"{mode}_embedding_": coordinates,
-            f"{mode}_affinity_": expand_to_full(found.embedding.affinity_, known, known),
-            f"{mode}_eigenvalues_": found.embedding.eigenvalues_,
-        }
-    vars(model).update(own)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimators import levels_to_caller, unchanged_on_failure
-from .._fit.held_out import Hidden
+from .._fit.held_out import HeldOut
 from .._parallel import single_threaded_blas
 from .._validation import check_stopping, is_integer
 from ._incomplete import IncompleteMixin, column_means
@@ -212,7 +212,7 @@ def _shrunk(A: Array, penalty: float, max_rank: int) -> Array:
 
 def _find_penalty(X: Array, max_rank: int) -> tuple[float, Array | None]:
     """The penalty that predicts hidden entries best, and what it gives without them."""
-    hidden = Hidden(X if np.isnan(X).any() else _with_a_gap(X))
+    hidden = HeldOut(X if np.isnan(X).any() else _with_a_gap(X))
     # It is the left-over matrix that is completed: its largest penalty begins the path.
     rest = hidden.rest()
     largest = float(np.linalg.norm(np.nan_to_num(rest), 2))
