@@ -8,7 +8,7 @@ import pytest
 from comanifold._fit import passes
 from comanifold._fit.held_out import HeldOut
 from comanifold._fit.low_rank import LowRankCompletion
-from comanifold._fit.scale_weights import ErrorWeights
+from comanifold._fit.scale_weights import HeldOutWeights
 from comanifold._fit.settings import check_settings
 from comanifold.co_manifold import CoManifold
 
@@ -34,7 +34,7 @@ def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
     factors = LowRankCompletion(hidden).factors_of_rest if first_graphs == "low-rank" else None
     beginning = passes.begin(rest, factors, settings)
     options = {"report": quiet, "keep_scales": True}
-    judged = passes._passes(rest, beginning, settings, [ErrorWeights(hidden)], "", **options)[
+    judged = passes._passes(rest, beginning, settings, [HeldOutWeights(hidden)], "", **options)[
         -1
     ].sweep
     errors = {}

@@ -11,7 +11,7 @@ from .._parallel import check_backend, in_parallel, plain_interrupts, single_thr
 from ..graphs import CandidatePairs, Graph, Pairs
 from ..solvers import Scale, Surface
 from .held_out import HeldOut
-from .low_rank import Factors, LowRankCompletion, fill_in
+from .low_rank import Factors, LowRankCompletion, Solver, fill_in
 from .scale_weights import CostWeights, FixedWeights, HeldOutWeights
 from .settings import Execution, Settings
 from .standardise import doublings_per_step
@@ -78,7 +78,7 @@ def run_passes(X: Array, settings: Settings, execution: Execution) -> SurfaceRes
         return _result(*last, normalise=settings.learns_weights)
     completion, factors = None, None
     if settings.first_graphs == "low-rank":
-        completion = LowRankCompletion(held_out, iterative=is_sparse)
+        completion = LowRankCompletion(held_out, Solver(iterative=is_sparse))
         factors = completion.factors(X)
     if not settings.learns_weights:
         weights = [CostWeights(settings.alpha)] * settings.n_passes
