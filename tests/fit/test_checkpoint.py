@@ -103,7 +103,7 @@ def test_the_checkpoint_of_another_fit_is_refused(tmp_path):
     CoManifold(checkpoint=tmp_path).fit(X)
     CoManifold(checkpoint=tmp_path, n_jobs=2, bandwidth="median", n_components=1).fit(X)
     with pytest.raises(
-        ValueError, match="belongs to another fit: scale_weights was learned, is cost"
+        ValueError, match="belongs to another fit: scale_weights was 'learned', is 'cost'"
     ):
         CoManifold(checkpoint=tmp_path, scale_weights="cost").fit(X)
     with pytest.raises(ValueError, match=r"data \(sha256\) was .*, is"):

@@ -72,7 +72,7 @@ def contents(folder):
     "parameters",
     [
         {"keep_scales": True, "n_neighbors": (4, 3)},
-        {"bandwidth": "median", "alpha": -0.5, "n_components": 3},
+        {"bandwidth": "median", "scale_weights": "cost", "n_components": 3},
         {"bandwidth": ("local", 3), "penalty": Log(0.5), "checkpoint": None, "random_state": 3},
         {"penalty": MCP(2.0), "keep_scales": True, "traversal": "paper"},
         {"penalty": "linear", "tol": 0.01},
@@ -100,10 +100,10 @@ def test_a_loaded_model_is_the_same_to_the_last_bit(tmp_path, parameters):
     np.testing.assert_array_equal(again.transform_columns(new), model.transform_columns(new))
     assert list(again.get_feature_names_out()) == list(model.get_feature_names_out())
     if parameters.get("keep_scales"):
-        scale = model.scales_[len(model.scales_) // 2]
-        at = scale.l, scale.k
-        np.testing.assert_array_equal(again.filled_at(*at), model.filled_at(*at))
-        np.testing.assert_array_equal(again.row_labels_at(*at), model.row_labels_at(*at))
+        middle = len(model.scales_["l"]) // 2
+        for at in ("filled_at", "row_labels_at", "column_labels_at"):
+            found, expected = (getattr(fitted, at)(index=middle) for fitted in (again, model))
+            np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(again.row_linkage_, model.row_linkage_)
         np.testing.assert_array_equal(again.column_linkage_, model.column_linkage_)
     again.save(tmp_path / "again")
