@@ -1,4 +1,4 @@
-"""Nothing that we did not write is ever changed or deleted, whatever is called and killed when."""
+"""Foreign files are never changed or deleted, whatever is called and whenever it is killed."""
 
 import json
 import os
@@ -19,8 +19,8 @@ from comanifold.tables import Table, write_table
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals")
 
-# Runs each command in a fork of a process that has everything loaded, and kills it before one of
-# the moments at which it changes the file system. Prints how each has ended.
+# Runs each command in a fork of a process that has imported everything, and kills it before one of
+# its changes of the file system. Prints how each ended.
 RUN = """
 import contextlib, io, json, os, sys
 import numpy as np
@@ -109,7 +109,7 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """A folder with a table, results, a saved model and a checkpoint, and what is foreign."""
+    """A folder with a table, results, a saved model, a checkpoint and foreign files."""
     folder = tmp_path_factory.mktemp("template")
     X = holes(12, 9)
     np.save(folder / "X.npy", X)
@@ -178,7 +178,7 @@ def attack(template, folder, seed, n_calls):
 
 
 def meddle(folder, outside, foreign, rng):
-    """Put something into any folder, also one that a killed command left, or change a result."""
+    """Create a file in any folder, also one that a killed command left, or change a result."""
     made = []
     if rng.random() < 0.4:
         here = [place for place, _, _ in os.walk(folder) if not place.startswith(str(outside))]
@@ -193,7 +193,7 @@ def meddle(folder, outside, foreign, rng):
 
 
 def finish(runner, folder, foreign, seed):
-    """Undisturbed commands clear away what killed ones have left, and that alone."""
+    """Assert that later commands delete what killed ones have left, and nothing else."""
     before = fingerprint(foreign)
     for name in ("res", "saved", "ck"):
         kind = {"res": "set of results", "saved": "model", "ck": "checkpoint"}[name]
@@ -222,8 +222,8 @@ def test_foreign_files_are_untouched_by_commands_that_are_killed_or_refused(temp
     assert kinds(endings) == {"done", "killed", "refused"}
 
 
-def test_every_kind_of_command_works_where_nothing_is_in_the_way(template, tmp_path):
-    """So that the attack is not one on commands that fail anyway."""
+def test_every_command_works_without_foreign_files(template, tmp_path):
+    """Otherwise the other tests would test commands that fail anyway."""
     source, runner = template
     shutil.copytree(source, tmp_path / "copy", symlinks=True)
     for arguments in (
