@@ -14,7 +14,7 @@ folder finds the announcement and completes it.
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -307,13 +307,12 @@ class OwnedFolder:
             os.replace(stage / name, target)
         self._append({"published": record["publish"]})
 
-    def remove(self, names: Sequence[str] | None = None) -> None:
-        """Delete the named files that are ours; by default all of them, and the folder."""
-        for name in list(self._manifest.checksums) if names is None else names:
+    def remove(self) -> None:
+        """Delete all our files that nobody has changed, the manifest, and the folder if empty."""
+        for name in list(self._manifest.checksums):
             if self.owns(name):
                 self._remove(name, forget=True)
-        if names is None:
-            self._remove_manifest()
+        self._remove_manifest()
 
     def _remove(self, name: str, *, forget: bool) -> None:
         if self.owns(name):
