@@ -308,7 +308,7 @@ class OwnedFolder:
         self._append({"published": record["publish"]})
 
     def remove(self) -> None:
-        """Delete all our files that nobody has changed, the manifest, and the folder if empty."""
+        """Delete our unchanged files, the manifest, and the folder if we created it."""
         for name in list(self._manifest.checksums):
             if self.owns(name):
                 self._remove(name, forget=True)
