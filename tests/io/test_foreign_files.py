@@ -27,19 +27,17 @@ import numpy as np
 import pandas as pd
 from comanifold import CoManifold
 from comanifold._io import OwnedFolder
-from comanifold.cli import _demo, _fit, _results
+from comanifold.cli import _fit, _report
 from comanifold.cli._main import commands
 from comanifold.experiments._runner import Unit, run_units
 
 def table(name):
     return pd.DataFrame({"name": [name]})
 
-# The demonstration is small.
-_demo._N_ROWS, _demo._N_COLUMNS = 12, 9
-# Every fit has a checkpoint, and pages are short.
-_fit._LONG = 0.0
-_results._report = lambda *_: b"<!doctype html>"
-_results._figure = lambda *_: b"png"
+# Demonstration and pages are small, because hundreds are made.
+_fit.DEMO_SHAPE = 12, 9
+_report.render_page = lambda *_: b"<!doctype html>"
+_report.render_figure = lambda *_: b"png"
 X = np.load(sys.argv[1])
 CoManifold(keep_scales=True).fit(X)
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate")
@@ -90,10 +88,11 @@ for line in sys.stdin:
 
 FORCE = [[], ["--force"]]
 QUIET = ["--jobs", "1", "-q"]
+FIT = ["--no-check", "--checkpoint-after", "0", *QUIET]
 COMMANDS = [
-    *(["fit", "t.csv", "--no-check", "-o", out, *QUIET, *force]
+    *(["fit", "t.csv", "-o", out, *FIT, *force]
       for out in ("res", "new", "deep/er", "empty", "link", "mine") for force in FORCE),
-    *(["fit", "t.csv", "--no-check", "-o", "kept", "--checkpoint", kept, *QUIET]
+    *(["fit", "t.csv", "-o", "kept", "--checkpoint", kept, *FIT]
       for kept in ("checkpoints", "mine")),
     *(["impute", "t.csv", "-o", out, *QUIET, *force]
       for out in ("filled.csv", "new/filled.csv", "t.csv") for force in FORCE),
@@ -117,7 +116,7 @@ def template(tmp_path_factory):
         folder / "t.csv", Table(X, [str(i) for i in range(12)], [f"c{j}" for j in range(9)])
     )
     runner = Runner(folder)
-    assert runner(folder, ["fit", "t.csv", "-o", "res", "--no-check", *QUIET]) == "done"
+    assert runner(folder, ["fit", "t.csv", "-o", "res", *FIT]) == "done"
     model = CoManifold(checkpoint=folder / "ck").fit(X)
     model.set_params(checkpoint=None).save(folder / "saved")
     for name in ("mine", "empty", "outside"):
@@ -227,8 +226,8 @@ def test_every_command_works_without_foreign_files(template, tmp_path):
     source, runner = template
     shutil.copytree(source, tmp_path / "copy", symlinks=True)
     for arguments in (
-        ["fit", "t.csv", "--no-check", "-o", "new", *QUIET],
-        ["fit", "t.csv", "--no-check", "-o", "res", "--force", *QUIET],
+        ["fit", "t.csv", "-o", "new", *FIT],
+        ["fit", "t.csv", "-o", "res", "--force", *FIT],
         ["impute", "t.csv", "-o", "filled.csv", *QUIET],
         ["transform", "res", "t.csv", "-o", "placed.csv", "-q"],
         ["report", "res", "-q"],
