@@ -105,7 +105,7 @@ STAGES = {
         (comanifold._fit.sweep.Surface, "solve"),
         (comanifold._fit.sweep.MultiScaleMetric, "add"),
         (comanifold._fit.sweep.MultiScaleMetric, "distances"),
-        (comanifold._embedding.embedded, "embedding_order"),
+        (comanifold.co_manifold, "embedding_order"),
     ],
     CoCluster: [
         (comanifold.co_clustering.Graph, "nearest_neighbors"),
