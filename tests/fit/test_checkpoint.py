@@ -1,4 +1,4 @@
-"""Checkpoints: an interrupted fit continues from them, and those of other fits are refused."""
+"""Checkpoints: an interrupted fit resumes from them, and those of other fits are refused."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_an_interrupted_fit_ends_with_the_same_bits(tmp_path):
             break
         except KeyboardInterrupt as error:
             n_interrupts += 1
-            assert "the same fit continues" in error.__notes__[0]  # noqa: PT017
+            assert "run the same fit again to resume" in error.__notes__[0]  # noqa: PT017
             after = modified(run)
             assert before.items() < after.items()  # nothing was solved again
             before = after

@@ -1,4 +1,4 @@
-"""Checkpoints: folders with the finished parts of a fit, from which an interrupted fit continues.
+"""Checkpoints: folders with the finished parts of a fit, from which an interrupted fit resumes.
 
 A checkpoint belongs to one fit. Its manifest has the fingerprint of that fit: all that the result
 depends on, which is the data, the settings, the code of the penalty and the versions.
@@ -137,7 +137,7 @@ def open_checkpoint(
             yield Checkpoint(folder)
         except (KeyboardInterrupt, OSError) as error:
             error.add_note(
-                f"Finished parts are saved in {str(directory)!r}: the same fit continues from them."
+                f"Finished parts are saved in {str(directory)!r}: run the same fit again to resume."
             )
             raise
 
@@ -181,9 +181,7 @@ def fingerprint(X: Array, settings: "Settings") -> dict[str, str]:
     return {
         "format": _FORMAT,
         "data (sha256)": data.hexdigest(),
-        **{
-            name: "auto" if value is None else _canonical(value) for name, value in values.items()
-        },
+        **{name: "auto" if value is None else _canonical(value) for name, value in values.items()},
         "comanifold": __version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
