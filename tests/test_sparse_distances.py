@@ -180,18 +180,18 @@ class FirstTwo(BaseEstimator):
         return np.asarray(distances)[:, :2]
 
 
-def test_auto_decides_for_each_mode(monkeypatch):
-    monkeypatch.setattr(_settings, "_MOST_DENSE", 35)
-    X = holes(40, 30, seed=9)
-    model = CoManifold().fit(X)
+def test_auto_decides_for_each_mode():
+    X = holes(3001, 12, seed=9)
+    options = {"scale_weights": "cost", "start_scale": 3}
+    model = CoManifold(**options).fit(X)
     assert sparse.issparse(model.row_distances_)
     assert isinstance(model.column_distances_, np.ndarray)
     assert model.transform(X[:2]).shape == model.transform_columns(X[:, :2]).shape == (2, 2)
-    whole = CoManifold(distances="dense").fit(X)
+    # An embedding that cannot read sparse distances gets dense ones.
+    whole = CoManifold(embedding=FirstTwo(), **options).fit(X)
     np.testing.assert_allclose(model.column_distances_, whole.column_distances_, rtol=1e-6)
     assert isinstance(whole.row_distances_, np.ndarray)
-    # An embedding that cannot read sparse distances gets dense ones.
-    assert isinstance(CoManifold(embedding=FirstTwo()).fit(X).row_distances_, np.ndarray)
+    assert isinstance(CoManifold().fit(X[:40]).row_distances_, np.ndarray)
     with pytest.raises(ValueError, match=r'distances="sparse" needs an embedding.*FirstTwo'):
         CoManifold(embedding=FirstTwo(), distances="sparse").fit(X)
 
