@@ -109,7 +109,7 @@ def test_codes_for_missing_values(kind, code):
     values[::7, 2] = values[:12, 5] = code
     doubt = find_doubts(table(values))[0]
     n_times = int((values == code).sum())
-    assert f"stands {n_times} times in columns 'c2', 'c5'" in doubt
+    assert f"occurs {n_times} times in columns 'c2', 'c5'" in doubt
     number = doubt.split("--missing ")[1]
     assert float(number) == code
 
@@ -132,7 +132,7 @@ def test_a_value_that_is_usual_elsewhere_is_no_code():
     assert find_doubts(table(values)) == []
     values[:, 1:9] = rng.integers(1, 6, size=(200, 8))
     values[:20, 1:9] = 99
-    assert "99 stands 163 times" in find_doubts(table(values))[0]
+    assert "99 occurs 163 times" in find_doubts(table(values))[0]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_rows_and_columns_with_hardly_any_entries():
     values[3, 9] = 1.0
     values[11] = np.nan
     rows, columns = find_doubts(table(values))
-    assert rows.startswith("2 rows have only one or two entries, which say nothing: 'r4', 'r7'")
+    assert rows.startswith("2 rows have only one or two entries, too few to use: 'r4', 'r7'")
     assert columns.startswith("One column has only one or two entries")
     assert find_doubts(table(values[:, :2])) == []
 
@@ -219,7 +219,7 @@ def test_a_large_matrix_takes_little_time_and_memory():
     seconds = time.perf_counter() - began
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert "-999 stands 1,000 times" in doubt
+    assert "-999 occurs 1,000 times" in doubt
     assert peak < 4 * 8 * (1 << 21) + values.nbytes
     assert seconds < 10
 
@@ -229,7 +229,7 @@ def test_columns_named_like_identifiers_that_repeat():
     values[:, 0] = np.repeat([1, 2, 3, 4], 3)
     names = ["record_id", "a", "b", "c", "d", "e"]
     doubts = find_doubts(Table(values, [f"r{i}" for i in range(12)], names))
-    assert any("'record_id' is named like an identifier and repeats" in told for told in doubts)
+    assert any("'record_id' is named like an identifier and repeats" in doubt for doubt in doubts)
 
 
 def test_places_on_the_genome_beside_counts():
@@ -239,4 +239,4 @@ def test_places_on_the_genome_beside_counts():
     names = ["Start", "End", "Length", "a.bam", "b.bam", "c.bam"]
     doubts = find_doubts(Table(values, [f"g{i}" for i in range(20)], names))
     for name in names[:3]:
-        assert any(f"'{name}' looks like a place or length" in told for told in doubts)
+        assert any(f"'{name}' looks like a position or length" in doubt for doubt in doubts)

@@ -94,7 +94,7 @@ def test_a_long_sheet_is_read_to_its_end(put):
     assert np.isnan(table.values[500, 1])
 
 
-def test_formulas_without_a_stored_result_are_told(put):
+def test_formulas_without_a_stored_result_are_reported(put):
     rows = [["g", "a", "b"], ["x", 1, "=B2*2"], ["y", 3, "=B3*2"], ["z", 5, 7]]
     table = read_table(put({"data": rows}))
     assert any("2 formulas" in doubt for doubt in table.doubts)

@@ -113,7 +113,7 @@ READ = {
     "duplicate names of columns": Messy(
         "g,a,a\nx,1,2\ny,3,4\n", PLAIN, XY, ["a", "a (2)"], doubts=["'a'; "]
     ),
-    "no header told": Messy(
+    "no header given": Messy(
         "x,1990,1991,1992\ny,1,2,3\n",
         [[1990, 1991, 1992], [1, 2, 3]],
         XY,
@@ -170,7 +170,7 @@ READ = {
         ["q1 / how often", "q2 / how much"],
         doubts=["--header-rows 1"],
     ),
-    "header rows told": Messy(
+    "header rows given": Messy(
         "g,2019,2020\nkind,1,2\nx,1,2\ny,3,4\n",
         PLAIN,
         XY,
@@ -238,14 +238,14 @@ READ = {
         AB,
         doubts=["--thousands ."],
     ),
-    "points with three digits told": Messy(
+    "points with three digits given": Messy(
         "g,a\nx,1.234\ny,3.456\n", [[1234], [3456]], options={"thousands": "."}
     ),
     "points with a leading zero": Messy("g,a\nx,0.234\ny,3.456\n", [[0.234], [3.456]], XY, ["a"]),
-    "commas told as decimals": Messy(
+    "commas given as decimals": Messy(
         "g\ta\nx\t1,500\ny\t2,250\n", [[1.5], [2.25]], options={"decimal": ","}
     ),
-    "commas told as thousands": Messy(
+    "commas given as thousands": Messy(
         "g\ta\nx\t1,500\ny\t2,250\n", [[1500], [2250]], options={"thousands": ","}
     ),
     "blanks as thousands": Messy(
