@@ -166,7 +166,7 @@ def test_single_cells_far_off():
     values[5, 2] = -8000
     values[6, 2] = 5000
     (doubt,) = find_doubts(table(values), standardize=True)
-    assert doubt.startswith("3 cells are far")
+    assert doubt.startswith("Cells far from all others of their columns: row")
     assert doubt.index("-8000") < doubt.index("5000") < doubt.index("1700")
 
 
@@ -179,8 +179,8 @@ def test_rows_and_columns_with_hardly_any_entries():
     values[3, 9] = 1.0
     values[11] = np.nan
     rows, columns = find_doubts(table(values))
-    assert rows.startswith("2 rows have only one or two entries, too few to use: 'r4', 'r7'")
-    assert columns.startswith("One column has only one or two entries")
+    assert rows.startswith("Rows with one or two entries only: 'r4', 'r7'")
+    assert columns.startswith("Columns with one or two entries only: 'c9'")
     assert find_doubts(table(values[:, :2])) == []
 
 

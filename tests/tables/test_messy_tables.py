@@ -207,7 +207,7 @@ READ = {
         [[1, 2], [3, 4], [4, 6]],
         [*XY, "Total"],
         AB,
-        doubts=["'Total' and was read as data; to leave it out: --skip-footer 1"],
+        doubts=["'Total'; to leave them out: --skip-footer 1"],
     ),
     "a total left out": Messy(
         "g,a,b\nx,1,2\ny,3,4\nTotal,4,6\n", PLAIN, XY, AB, options={"skip_footer": 1}
@@ -499,12 +499,12 @@ READ = {
     "means and deviations": Messy(
         "g,a,b\nx,1,2\ny,3,4\nMean,2,3\nSD,1,1\nN,2,2\n",
         [[1, 2], [3, 4], [2, 3], [1, 1], [2, 2]],
-        doubts=["the last 3 rows", "--skip-footer 3"],
+        doubts=["rows at the end that sum up others", "--skip-footer 3"],
     ),
     "a total in the middle": Messy(
         "g,a,b\nx,1,2\nTotal,4,6\ny,3,4\nz,5,5\n",
         [[1, 2], [4, 6], [3, 4], [5, 5]],
-        doubts=["called 'Total' and was read as data"],
+        doubts=["rows called 'Total' were read as data"],
     ),
     "a column of totals": Messy(
         "g,a,b,Total\nx,1,2,3\ny,3,4,7\n", [[1, 2, 3], [3, 4, 7]], doubts=["--exclude 4"]

@@ -125,10 +125,9 @@ class _Code:
         number = str(int(self.value)) if is_integer else repr(float(self.value))
         columns = sorted(self.columns)
         return (
-            f"{number} occurs {self.count:,} times in "
-            f"{'columns' if len(columns) > 1 else 'column'} {quote_list(columns)}, far from all "
-            f"other values there ({self.lowest:.4g} to {self.highest:.4g}): if it means missing: "
-            f"--missing {number}"
+            f"{number} occurs {self.count:,} times in column{'s' * (len(columns) > 1)} "
+            f"{quote_list(columns)}, far from all other values there ({self.lowest:.4g} "
+            f"to {self.highest:.4g}): if it means missing: --missing {number}"
         )
 
 
@@ -266,13 +265,8 @@ def _doubt_outliers(
         f"row {quote(row)}, column {quote(name)} is {value:.6g} (median {middle:.4g})"
         for _, row, name, value, middle in cells[:3]
     )
-    if len(cells) == 1:
-        return [f"One cell is far from all others of its column: {shown}. Is it a mistake?"]
     more = f"; and {len(cells) - 3:,} more" if len(cells) > 3 else ""
-    return [
-        f"{len(cells):,} cells are far from all others of their columns: {shown}{more}. Are they "
-        "mistakes?"
-    ]
+    return [f"Cells far from all others of their columns: {shown}{more}. Are they mistakes?"]
 
 
 def _are_far_in_logarithms(values: Array, statistics: "_ColumnStatistics", j: int) -> bool:
@@ -290,17 +284,13 @@ def _doubt_hardly_observed(table: Table, statistics: "_ColumnStatistics") -> lis
     """Return doubts about rows and columns with hardly any entries."""
     doubts = []
     for mode, names, counts, size in (
-        ("row", table.row_names, statistics.n_observed_in_rows, table.values.shape[1]),
-        ("column", table.column_names, statistics.n_observed, table.values.shape[0]),
+        ("Rows", table.row_names, statistics.n_observed_in_rows, table.values.shape[1]),
+        ("Columns", table.column_names, statistics.n_observed, table.values.shape[0]),
     ):
         few = np.flatnonzero((counts > 0) & (counts <= _FEW))
         if few.size and size >= _SOME:
             which = quote_list(sorted(names[i] for i in few))
-            several = f"{few.size:,} {mode}s have" if few.size > 1 else f"One {mode} has"
-            doubts.append(
-                f"{several} only one or two entries, too few to use: {which}. Leave "
-                f"{'them' if few.size > 1 else 'it'} out"
-            )
+            doubts.append(f"{mode} with one or two entries only: {which}. Leave them out")
     return doubts
 
 

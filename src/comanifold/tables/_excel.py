@@ -15,7 +15,7 @@ import openpyxl
 
 from ._numbers import MissingCodes, is_numeric
 from ._records import read_records
-from ._table import Options, Table, TableError, quote, quote_list, reading_errors
+from ._table import Options, Table, TableError, find_name, quote, quote_list, reading_errors
 from ._text import Record, Source
 
 _KIND = "an XLSX file"
@@ -100,11 +100,7 @@ def _choose_sheet(path: Path, wanted: str | int | None) -> str:
     with _open_workbook(path) as book:
         names = [sheet.title for sheet in book.worksheets]
         if wanted is not None:
-            if wanted in names:
-                return str(wanted)
-            if str(wanted).isdecimal() and 1 <= int(wanted) <= len(names):
-                return names[int(wanted) - 1]
-            raise TableError(f"there is no sheet {quote(wanted)}; there are {quote_list(names)}")
+            return names[find_name(names, wanted, "sheet")]
         if len(names) == 1:
             return names[0]
         with_numbers = [sheet.title for sheet in book.worksheets if _has_numbers(sheet)]

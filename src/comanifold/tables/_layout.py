@@ -18,14 +18,13 @@ from ._numbers import (
     is_zero_padded,
     parse_number,
 )
-from ._table import Options, TableError, find_column, quote, quote_list, unique_names
+from ._table import Options, TableError, find_name, quote, quote_list, unique_names
 from ._text import Record, usual_length
 
 # Lines of a series matrix of GEO begin with an exclamation mark.
 _COMMENTS = ("#", "%", "//", "!")
 
-# A number such as 12,500 that is cut at its comma.
-_HEAD, _TAIL = re.compile(r"[1-9][0-9]{0,2}"), re.compile(r"[0-9]{3}")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}")
 
 # More header lines than this have to be given.
 _MAX_HEADER_ROWS = 3
@@ -142,7 +141,8 @@ class _Detector:
         self._n_columns = usual_length(plain or [record for _, record in records])
 
     def detect(self) -> Layout:
-        start = self._count_preamble()
+        # Records before the header: titles, remarks and empty ones.
+        start = next((i for i in range(len(self._records)) if not self._is_preamble(i)), 0)
         if start:
             texts = [" ".join(filter(None, record)) for _, record in self._records[:start]]
             self._notes.append(f"Skipped before the table: {quote_list(texts, 3)}.")
@@ -181,12 +181,9 @@ class _Detector:
 
     def _kind_of_column(self, records: list[Cells], column: int) -> str:
         """Return what most cells of a column are, missing ones aside."""
-        n_text = n_numbers = 0
-        for record in records[:_ROWS_LOOKED_AT]:
-            if column < len(record):
-                kind = self._kind(record[column])
-                n_text += kind == "text"
-                n_numbers += kind == "number"
+        cells = [record[column] for record in records[:_ROWS_LOOKED_AT] if column < len(record)]
+        kinds = [self._kind(cell) for cell in cells]
+        n_text, n_numbers = kinds.count("text"), kinds.count("number")
         if not n_text and not n_numbers:
             return "missing"
         return "text" if n_text > n_numbers else "number"
@@ -202,22 +199,12 @@ class _Detector:
 
     # Lines before the table.
 
-    def _count_preamble(self) -> int:
-        """Return the number of records before the header: titles, remarks and empty ones."""
-        for index in range(len(self._records)):
-            if not self._is_preamble(index):
-                return index
-        return 0
-
     def _is_preamble(self, index: int) -> bool:
-        record = self._records[index][1]
+        record, n = self._records[index][1], self._n_columns
         n_filled = sum(bool(cell.strip()) for cell in record)
-        n = self._n_columns
-        if not any(record) or record[0].startswith("!"):
+        if not any(record) or record[0].startswith("!") or len(record) < n - 1:
             return True
-        if is_comment(record) and len(record) not in (n, n - 1):
-            return True
-        if len(record) < n - 1:
+        if is_comment(record) and len(record) > n:
             return True
         if self._options.header is True or self._options.header_rows is not None:
             return False
@@ -489,7 +476,7 @@ class _Detector:
         """Return the column with the row labels, given or auto-detected."""
         wanted = self._options.labels
         if wanted is not None and not isinstance(wanted, bool):
-            return find_column(layout.names, wanted, " to take labels from")
+            return find_name(layout.names, wanted, "column for labels")
         if wanted is not None or layout.n_columns == 1:
             return 0 if wanted else None
         full = [record for record in body if len(record) >= layout.n_columns]
@@ -499,9 +486,10 @@ class _Detector:
             has_gaps = any(not record[0].strip() for record in full if any(record[1:]))
             if has_gaps and named:
                 return named[0]  # merged cells of groups stand before the labels
-            if name in _LABEL_NAMES or not _has_groups(full):
+            cells = [record[0] for record in full]
+            if name in _LABEL_NAMES or len(cells) < 4 or len(set(cells)) * 2 > len(cells):
                 return 0
-            # Groups, not labels: another column of text may name the rows.
+            # Few values are groups, not labels: another column of text may name the rows.
             others = (
                 column
                 for column in range(1, layout.n_columns)
@@ -536,12 +524,6 @@ class _Detector:
         ]
 
 
-def _has_groups(records: list[Cells]) -> bool:
-    """Whether the first column has so few values that they are groups of rows."""
-    cells = [record[0] for record in records]
-    return len(cells) >= 4 and len(set(cells)) * 2 <= len(cells)
-
-
 def _is_unique(records: list[Cells], column: int) -> bool:
     cells = [record[column] for record in records]
     return len(set(cells)) == len(cells)
@@ -549,12 +531,10 @@ def _is_unique(records: list[Cells], column: int) -> bool:
 
 def _has_cut_thousands(body: Sequence[Sequence[str]]) -> bool:
     """Whether a column of one to three digits always stands before one of three."""
-    if len(body) < 2:
-        return False
-    n = min(map(len, body))
-    heads = [all(_HEAD.fullmatch(record[j]) for record in body) for j in range(n)]
-    tails = [all(_TAIL.fullmatch(record[j]) for record in body) for j in range(n)]
-    return any(head and tail for head, tail in zip(heads[1:], tails[2:], strict=False))
+    return len(body) > 1 and any(
+        all(_THOUSANDS.fullmatch(",".join(record[j : j + 2])) for record in body)
+        for j in range(1, min(map(len, body)) - 1)
+    )
 
 
 # What names of columns look like.

@@ -99,17 +99,23 @@ def number_or_none(cell: str) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def parse_percentage(cell: str, number_format: NumberFormat) -> float | None:
-    """Return the number before a percent sign, or None."""
+def parse_special(cell: str, number_format: NumberFormat) -> tuple[str, float] | None:
+    """Return the kind and the value of a number with signs around it, or None.
+
+    The kinds are "percentage" (12%), "negative" as in accounts ((1,500) or 1.500-), and "limit" of
+    a censored value (<0.5).
+    """
     text = cell.strip()
-    return parse_number(text[:-1], number_format) if text.endswith("%") and len(text) > 1 else None
-
-
-def parse_negative(cell: str, number_format: NumberFormat) -> float | None:
-    """Return the negative number written as in accounts, (1,500) or 1.500-, or None."""
-    found = _NEGATIVE.fullmatch(cell.strip())
-    number = parse_number(found[1] or found[2], number_format) if found else None
-    return None if number is None else -number
+    if text.endswith("%"):
+        kind, sign, rest = "percentage", 1, text[:-1]
+    elif found := _NEGATIVE.fullmatch(text):
+        kind, sign, rest = "negative", -1, found[1] or found[2]
+    elif found := _LIMIT.match(text):
+        kind, sign, rest = "limit", 1, text[found.end() :]
+    else:
+        return None
+    number = parse_number(rest, number_format)
+    return None if number is None else (kind, sign * number)
 
 
 def strip_accounting(cell: str) -> str:
@@ -118,13 +124,6 @@ def strip_accounting(cell: str) -> str:
         return cell
     found = _NEGATIVE.fullmatch(cell.strip())
     return (found[1] or found[2]).strip() if found else cell
-
-
-def parse_limit(cell: str, number_format: NumberFormat) -> float | None:
-    """Return the limit in a censored value such as <0.5, or None."""
-    text = cell.strip()
-    sign = _LIMIT.match(text)
-    return parse_number(text[sign.end() :], number_format) if sign else None
 
 
 def _to_ascii(text: str, number_format: NumberFormat) -> str:
@@ -309,14 +308,29 @@ class FormatEvidence:
         self._small_integers: set[int] = set()
         self._large_integers: set[int] = set()
 
-    def add_record(self, line: int, record: Sequence[object], columns: Iterable[int]) -> None:
-        """Add the cells of some columns of a record; numbers of a spreadsheet have no marks."""
-        for column in columns:
-            cell = record[column] if column < len(record) else ""
-            if isinstance(cell, str) and cell:
-                self._add(line, column, cell)
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[tuple[int, list[Any]]],
+        roles: dict[int, str],
+        is_sample: bool = False,
+    ) -> "FormatEvidence":
+        """Return the evidence of columns of numbers; of a sample only as much as needed."""
+        evidence = cls()
+        columns = [column for column, role in roles.items() if role == "number"]
+        for line, record in records:
+            evidence.add(line, ((j, record[j]) for j in columns if j < len(record)))
+            if is_sample and evidence._is_enough:
+                break
+        return evidence
 
-    def _add(self, line: int, column: int, cell: str) -> None:
+    def add(self, line: int, cells: Iterable[tuple[int, Any]]) -> None:
+        """Add cells of a record, by column; numbers of a spreadsheet have no marks."""
+        for column, cell in cells:
+            if isinstance(cell, str) and cell:
+                self._add_cell(line, column, cell)
+
+    def _add_cell(self, line: int, column: int, cell: str) -> None:
         found = _MARKED_NUMBER.fullmatch(
             strip_accounting(cell).strip().lstrip("<>=\u2264\u2265 ").removesuffix("%")
         )
@@ -356,7 +370,7 @@ class FormatEvidence:
         return bool(self._decimal or self._thousands)
 
     @property
-    def is_enough(self) -> bool:
+    def _is_enough(self) -> bool:
         """Whether so many cells agree that the rest of a sample can be ignored."""
         return sum(self._decimal.values()) + sum(self._thousands.values()) > _ENOUGH_CELLS
 

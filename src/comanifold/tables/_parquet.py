@@ -20,7 +20,7 @@ from ._table import (
     check_bytes,
     check_size,
     default_names,
-    find_column,
+    find_name,
     memory_bound,
     quote,
     quote_list,
@@ -107,7 +107,7 @@ def _choose_labels(
     if wanted is False:
         return [], ""
     if wanted is not None and wanted is not True:
-        name = str(wanted) if wanted in index else names[find_column(names, wanted)]
+        name = str(wanted) if wanted in index else names[find_name(names, wanted)]
         return [name], name
     if index:
         named = [name for name in index if not name.startswith("__index_level_")]

@@ -3,9 +3,10 @@
 import math
 import re
 from array import array
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from operator import itemgetter
 from sys import getsizeof
 from typing import Any
@@ -21,10 +22,8 @@ from ._numbers import (
     NumberFormat,
     as_text,
     is_numeric,
-    parse_limit,
-    parse_negative,
     parse_number,
-    parse_percentage,
+    parse_special,
     strip_accounting,
 )
 from ._table import (
@@ -113,10 +112,10 @@ class RowParser:
         The cells of each column of text and keys.
     invalid : dict
         `InvalidCells` by column.
-    n_percent, n_limits, n_negative : Counter
-        The number of percentages, censored values and numbers as in accounts, by column.
-    negative, grouped : str or None
-        The first number as in accounts, and the first with a thousands mark.
+    special : dict
+        How often each column has a "percentage", a "negative" or a "limit" (see `parse_special`).
+    examples : dict
+        The first cell of each of these kinds, and the first "grouped" one, with a thousands mark.
     evidence : FormatEvidence
         Numbers with a point, as long as the number format is not certain.
     has_other_format : bool
@@ -132,11 +131,8 @@ class RowParser:
         self.row_names: list[str] = []
         self.texts: dict[int, list[str]] = {column: [] for column in plan.columns("text", "key")}
         self.invalid: dict[int, InvalidCells] = {}
-        self.n_percent: Counter[int] = Counter()
-        self.n_limits: Counter[int] = Counter()
-        self.n_negative: Counter[int] = Counter()
-        self.negative: str | None = None
-        self.grouped: str | None = None
+        self.special: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        self.examples: dict[str, str] = {}
         self.evidence = FormatEvidence()
         self.has_other_format = False
         self._is_certain = plan.decision.is_certain
@@ -272,10 +268,7 @@ class RowParser:
             self._numbers.append(self._number(cell, column, number))
 
     def _look_at_points(self, cells: Sequence[str], number: int) -> None:
-        record = [""] * self.plan.layout.n_columns
-        for column, cell in zip(self.number_columns, cells, strict=True):
-            record[column] = cell
-        self.evidence.add_record(number, record, self.number_columns)
+        self.evidence.add(number, zip(self.number_columns, cells, strict=True))
         self._is_certain = self.evidence.is_certain
 
     def _number(self, cell: Any, column: int, line: int) -> float:
@@ -296,28 +289,20 @@ class RowParser:
                     f"{layout.line} {line}, {layout.column(column)}: {quote(cell)} is infinite: "
                     "leave such entries empty, or correct them"
                 )
-            if self.grouped is None and _is_grouped(cell, number_format):
-                self.grouped = cell.strip()
+            if "grouped" not in self.examples and _is_grouped(cell, number_format):
+                self.examples["grouped"] = cell.strip()
             return value
-        value = parse_percentage(cell, number_format)
-        if value is not None:
-            self.n_percent[column] += 1
-            return value
-        value = parse_negative(cell, number_format)
-        if value is not None:
-            self.n_negative[column] += 1
-            self.negative = self.negative or cell.strip()
-            return value
-        value = parse_limit(cell, number_format)
-        if value is not None and self.plan.censored is not None:
-            self.n_limits[column] += 1
-            if self.plan.censored == "limit":
-                return value
+        kind, value = parse_special(cell, number_format) or ("", math.nan)
+        if not kind or (kind == "limit" and self.plan.censored is None):
+            self.has_other_format |= not kind and is_numeric(strip_accounting(cell))
+            self._add_invalid(cell, column, line)
+            return math.nan
+        self.special[kind][column] += 1
+        self.examples.setdefault(kind, cell.strip())
+        if kind == "limit" and self.plan.censored == "missing":
             self._missing.count(cell)
             return math.nan
-        self.has_other_format |= value is None and is_numeric(strip_accounting(cell))
-        self._add_invalid(cell, column, line)
-        return math.nan
+        return value
 
     def _boolean(self, cell: str, column: int, line: int) -> float:
         value = BOOLEANS.get(cell.strip().lower())
@@ -369,11 +354,9 @@ class RowParser:
         doubts += [*self._doubt_labels(), *self._doubt_totals()]
         n_blank = self._count_blank_at_end()
         if n_blank:
-            name = quote(self.row_names[-n_blank])
-            last = "the last row" if n_blank == 1 else f"the last {n_blank:,} rows"
             doubts.append(
-                f"{last} ({name}) {'has' if n_blank == 1 else 'have'} a label and nothing else; if "
-                f"{'it is a remark' if n_blank == 1 else 'they are remarks'}: "
+                "rows at the end with a label and nothing else were read as data: "
+                f"{quote_list(self.row_names[-n_blank:], 3)}; if they are remarks: "
                 f"--skip-footer {n_blank + len(self._footers)}"
             )
         return doubts
@@ -398,30 +381,20 @@ class RowParser:
     def _doubt_totals(self) -> list[str]:
         """Return doubts about rows that summarise others."""
         names = self.row_names
-        n_last = 0
-        while n_last < len(names) and (
-            is_total(names[-1 - n_last]) or _SUMMARY.fullmatch(names[-1 - n_last])
-        ):
-            n_last += 1
-        if not any(map(is_total, names[len(names) - n_last :])):
-            n_last = 0
+        last = list(takewhile(lambda n: is_total(n) or _SUMMARY.fullmatch(n), reversed(names)))
+        n_last = len(last) if any(map(is_total, last)) else 0
         doubts = []
         if n_last:
-            which = "row is" if n_last == 1 else f"{n_last:,} rows are"
-            them = "it" if n_last == 1 else "them"
             doubts.append(
-                f"the last {which} called {quote_list(names[-n_last:], 3)} and "
-                f"{'was' if n_last == 1 else 'were'} read as data; to leave {them} out: "
+                f"rows at the end that sum up others were read as data: "
+                f"{quote_list(names[-n_last:], 3)}; to leave them out: "
                 f"--skip-footer {n_last + len(self._footers)}"
             )
         inside = [name for name in names[: len(names) - n_last] if is_total(name)]
         if inside and len(inside) < len(names) / 2:
-            one = len(inside) == 1
-            called = quote_list(list(dict.fromkeys(inside)), 3)
             doubts.append(
-                f"{'a row is' if one else f'{len(inside):,} rows are'} called {called} and "
-                f"{'was' if one else 'were'} read as data; if {'it sums' if one else 'they sum'} "
-                f"up others, delete {'it' if one else 'them'} from the file"
+                f"rows called {quote_list(list(dict.fromkeys(inside)), 3)} were read as data; if "
+                "they sum up others, delete them from the file"
             )
         return doubts
 
@@ -430,11 +403,11 @@ class RowParser:
         label = self.plan.layout.label_column
         if label is None:
             return 0
-        is_filled = [
-            any(cell != "" for column, cell in enumerate(record) if column != label)
+        is_blank = (
+            all(cell == "" for column, cell in enumerate(record) if column != label)
             for record in reversed(self._last)
-        ]
-        count = is_filled.index(True) if True in is_filled else len(is_filled)
+        )
+        count = sum(takewhile(bool, is_blank))
         return count if count < self.n_rows else 0
 
 

@@ -23,7 +23,7 @@ from ._numbers import (
     is_annotated_number,
     is_numeric,
     is_zero_padded,
-    parse_limit,
+    parse_special,
     strip_accounting,
 )
 from ._parsing import InvalidCells, Plan, RowParser, is_total
@@ -34,7 +34,7 @@ from ._table import (
     TableError,
     check_size,
     describe_repeats,
-    find_column,
+    find_name,
     format_ranges,
     quote,
     quote_list,
@@ -158,22 +158,14 @@ class _Reader:
 
     def _decide_from_sample(self, roles: dict[int, str]) -> FormatDecision:
         """Return the number format of the first records, or of all if these are ambiguous."""
-        evidence = FormatEvidence()
-        columns = [column for column, role in roles.items() if role == "number"]
-        for line, record in self._sample:
-            evidence.add_record(line, record, columns)
-            if evidence.is_enough:
-                break
+        evidence = FormatEvidence.of(self._sample, roles, is_sample=True)
         if evidence.is_ambiguous and not self._source.is_whole:
             return self._decide_from_file(roles)
         return evidence.decide(self._options, self._layout.names)
 
     def _decide_from_file(self, roles: dict[int, str]) -> FormatDecision:
-        evidence = FormatEvidence()
-        columns = [column for column, role in roles.items() if role == "number"]
         with self._source.open_body(self._layout.n_before, self._options.skip_footer) as records:
-            for line, record in records:
-                evidence.add_record(line, record, columns)
+            evidence = FormatEvidence.of(records, roles)
         return evidence.decide(self._options, self._layout.names)
 
     # Errors.
@@ -193,7 +185,8 @@ class _Reader:
         total = sum(other.count for other in rows.invalid.values())
         more = f" ({total:,} such cells in {len(rows.invalid):,} columns)" if total > 1 else ""
         cell = invalid.cell.strip()
-        if parse_limit(cell, number_format) is not None:
+        special = parse_special(cell, number_format)
+        if special is not None and special[0] == "limit":
             raise TableError(
                 f"{where}: {quote(cell)} is a limit and not a value{more}: take the limits "
                 f"(--censored limit), or leave them out (--censored missing)"
@@ -265,7 +258,7 @@ class _Reader:
             {
                 **source.read_as,
                 "decimal": decimal,
-                "thousands": _thousands_mark(rows.grouped, decimal),
+                "thousands": _thousands_mark(rows.examples.get("grouped", ""), decimal),
                 "header_lines": list(layout.header_lines),
                 "labels": None if layout.label_column is None else layout.label_column + 1,
             },
@@ -287,32 +280,29 @@ class _Reader:
 
     def _note_numbers(self, rows: RowParser) -> list[str]:
         """Return notes on numbers that were not plain."""
-        names, notes = self._layout.names, []
-        if rows.grouped is not None:
-            notes.append(f"Thousands are grouped, as in {quote(rows.grouped)}.")
-        booleans = [names[column] for column in rows.plan.columns("boolean")]
-        if booleans:
-            notes.append(f"Yes and no were read as 1 and 0 in {quote_list(booleans)}.")
-        if rows.n_percent:
-            percent = [names[column] for column in sorted(rows.n_percent)]
-            notes.append(f"Percent signs were left out (12% is 12) in {quote_list(percent)}.")
-        if rows.n_limits:
-            limited = [names[column] for column in sorted(rows.n_limits)]
-            what = "their limits" if self._options.censored == "limit" else "missing"
-            total = sum(rows.n_limits.values())
-            notes.append(
-                f"{total:,} censored values were taken as {what} in {quote_list(limited)}."
-            )
+        notes = []
+        if "grouped" in rows.examples:
+            notes.append(f"Thousands are grouped, as in {quote(rows.examples['grouped'])}.")
+        limits = rows.special["limit"]
+        what = "their limits" if self._options.censored == "limit" else "missing"
+        for text, columns in (
+            ("Yes and no were read as 1 and 0", rows.plan.columns("boolean")),
+            ("Percent signs were left out (12% is 12)", sorted(rows.special["percentage"])),
+            (f"{limits.total():,} censored values were taken as {what}", sorted(limits)),
+        ):
+            if columns:
+                names = [self._layout.names[column] for column in columns]
+                notes.append(f"{text} in {quote_list(names)}.")
         return notes
 
     def _doubt_numbers(self, rows: RowParser) -> list[str]:
         """Return doubts about numbers written as in accounts, and about zero-padded ones."""
         doubts = []
-        if rows.negative is not None:
+        if "negative" in rows.examples:
             doubts.append(
-                f"{quote(rows.negative)} and the like were read as negative numbers, as in "
-                f"accounts; if they mean something else, leave their columns out: --exclude "
-                f"{format_ranges(sorted(rows.n_negative))}"
+                f"numbers such as {quote(rows.examples['negative'])} were read as negative, as in "
+                "accounts; if they mean something else, leave their columns out: --exclude "
+                f"{format_ranges([*rows.special['negative']])}"
             )
         codes: dict[int, str] = {}
         for _, record in self._sample[:_ROWS_FOR_CODES]:
@@ -343,9 +333,9 @@ def _shell_quoted(code: str) -> str:
     return f"'\"{doubled}\"'" if "," in code or '"' in code else f'"{code}"'
 
 
-def _thousands_mark(grouped: str | None, decimal: str) -> str | None:
+def _thousands_mark(grouped: str, decimal: str) -> str | None:
     """Return the mark between the thousands of a number."""
-    signs = (grouped or "").strip("+-\u2212")
+    signs = grouped.strip("+-\u2212")
     return next((sign for sign in signs if not sign.isdigit() and sign != decimal), None)
 
 
@@ -355,7 +345,7 @@ def _thousands_mark(grouped: str | None, decimal: str) -> str | None:
 def _doubt_percentages(rows: RowParser, values: Array, columns: Sequence[int]) -> list[str]:
     """Return doubts about columns that mix percentages with plain numbers."""
     doubts = []
-    for column, count in sorted(rows.n_percent.items()):
+    for column, count in sorted(rows.special["percentage"].items()):
         n_numbers = int(np.isfinite(values[:, list(columns).index(column)]).sum())
         if n_numbers > count:
             doubts.append(
@@ -418,7 +408,7 @@ def _long_columns(names: Sequence[str], wanted: str | Sequence[str | int]) -> tu
             "--long row,column,value"
         )
     row, column, value = (
-        find_column(names, item.strip() if isinstance(item, str) else item, " (--long)")
+        find_name(names, item.strip() if isinstance(item, str) else item, "column for --long")
         for item in items
     )
     if len({row, column, value}) < 3:

@@ -225,13 +225,13 @@ def describe_repeats(names: Sequence[str], unique: Sequence[str], what: str) -> 
 # Selected columns.
 
 
-def find_column(names: Sequence[str], wanted: str | int, purpose: str = "") -> int:
-    """Return the index of a column given by its name or its number from 1."""
+def find_name(names: Sequence[str], wanted: str | int, what: str = "column") -> int:
+    """Return the index of a column or sheet given by its name or its number from 1."""
     if wanted in names:
         return list(names).index(str(wanted))
     if str(wanted).isdecimal() and 1 <= int(wanted) <= len(names):
         return int(wanted) - 1
-    raise TableError(f"there is no column {quote(wanted)}{purpose}; there are {quote_list(names)}")
+    raise TableError(f"there is no {what} {quote(wanted)}; there are {quote_list(names)}")
 
 
 def select_columns(names: Sequence[str], columns: Selection, exclude: Selection) -> list[int]:
