@@ -1,4 +1,4 @@
-"""What may be wrong with values: found where it is, and not where nothing is wrong."""
+"""Doubts about values: raised where something is wrong, and only there."""
 
 import time
 import tracemalloc
@@ -52,7 +52,7 @@ FINE = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_nothing_is_said_of_data_that_are_fine(name):
+def test_sound_data_raise_no_doubts(name):
     for seed in range(5):
         values = FINE[name](np.random.default_rng(seed))
         assert find_doubts(table(values)) == []
@@ -60,12 +60,12 @@ def test_nothing_is_said_of_data_that_are_fine(name):
 
 
 @pytest.mark.parametrize("name", ["digits", "diabetes", "iris", "linnerud"])
-def test_nothing_is_said_of_known_data(name):
+def test_known_data_raise_no_doubts(name):
     assert find_doubts(table(getattr(datasets, f"load_{name}")().data)) == []
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_nothing_is_said_of_cells():
+def test_single_cell_data_raise_no_doubts():
     scanpy = pytest.importorskip("scanpy")
     data = scanpy.datasets.pbmc68k_reduced()
     assert find_doubts(table(data.raw.X.toarray())) == []
@@ -115,7 +115,7 @@ def test_codes_for_missing_values(kind, code):
 
 
 @pytest.mark.parametrize("codes", [[9], [8, 9], [99], [98, 99], [-9]])
-def test_codes_in_answers(codes):
+def test_codes_in_questionnaires(codes):
     rng = np.random.default_rng(0)
     values = rng.integers(1, 6, size=(80, 12)).astype(float)
     for code in codes:
@@ -148,7 +148,7 @@ def test_a_value_that_is_usual_elsewhere_is_no_code():
         ("z", 1_600_000_000 + 977 * np.arange(60) % 999, "seconds since 1970"),
     ],
 )
-def test_names_and_dates_among_measurements(name, column, words):
+def test_identifiers_and_dates_among_measurements(name, column, words):
     rng = np.random.default_rng(0)
     values = np.column_stack([rng.normal(size=(60, 5)), column])
     doubts = find_doubts(table(values, ["a", "b", "c", "d", "e", name]))
@@ -157,7 +157,7 @@ def test_names_and_dates_among_measurements(name, column, words):
     assert len(doubts) == 1
 
 
-def test_single_cells_far_off():
+def test_outlying_cells():
     rng = np.random.default_rng(0)
     values = rng.normal(17, 2, size=(100, 6))
     values[3, 1] = 1700
@@ -194,7 +194,7 @@ def test_rows_and_columns_with_hardly_any_entries():
         ),
     )
 )  # fmt: skip
-def test_any_values(values):
+def test_any_values_give_sentences(values):
     doubts = find_doubts(table(values))
     assert doubts == find_doubts(table(values.copy()))
     assert all(isinstance(doubt, str) and doubt for doubt in doubts)
@@ -232,7 +232,7 @@ def test_columns_named_like_identifiers_that_repeat():
     assert any("'record_id' is named like an identifier and repeats" in doubt for doubt in doubts)
 
 
-def test_places_on_the_genome_beside_counts():
+def test_positions_on_the_genome_with_counts():
     values = np.random.default_rng(0).integers(0, 50, size=(20, 6)).astype(float)
     values[:, 0] = np.arange(20) * 1000 + 7
     values[:, 1] = values[:, 0] + 500

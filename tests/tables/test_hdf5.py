@@ -1,4 +1,4 @@
-"""Annotated data in H5AD files: as anndata writes them, and as somebody with bad intent might."""
+"""H5AD files: as anndata writes them, damaged, and malicious."""
 
 import time
 import zlib
@@ -106,7 +106,7 @@ def test_numbers_of_every_kind(path, kind):
     np.testing.assert_array_equal(read_table(path).values, X > 2)
 
 
-def test_what_is_known_of_rows_and_columns(plain):
+def test_annotations_of_rows_and_columns(plain):
     table = read_table(plain)
     rows = table.annotations["rows"]
     nan = pytest.approx(float("nan"), nan_ok=True)
@@ -127,7 +127,7 @@ def test_what_is_known_of_rows_and_columns(plain):
     assert flipped.annotations["columns"]["kind"] == ["p", "", "q"]
 
 
-def test_categories_as_older_versions_kept_them(plain):
+def test_categories_of_older_versions(plain):
     with h5py.File(plain, "a") as file:
         obs = file["obs"]
         del obs["kind"]
@@ -137,7 +137,7 @@ def test_categories_as_older_versions_kept_them(plain):
     assert read_table(plain).annotations["rows"]["kind"] == ["p", "", "q"]
 
 
-def test_columns_of_other_kinds_are_named(plain):
+def test_columns_of_other_kinds_are_noted(plain):
     with h5py.File(plain, "a") as file:
         file["obs/odd"] = np.array([1j, 2j, 3j])
         file["obs"].create_group("stranger").attrs["encoding-type"] = "awkward-array"
@@ -179,13 +179,13 @@ def test_duplicate_and_unsorted_entries_are_added_up(path):
         ("obs/kind/codes", [0, 1, -2], "a code is not within -1 to 1"),
     ],
 )
-def test_parts_that_do_not_fit_together_are_refused(path, name, values, words):
+def test_inconsistent_parts_raise_an_error(path, name, values, words):
     annotated(sparse.csr_matrix(X)).write_h5ad(path)
     replace(path, name, data=values)
     refused(path, words, absent="zero")
 
 
-def test_shapes_that_are_none(path):
+def test_invalid_shapes_raise_an_error(path):
     annotated(sparse.csr_matrix(X)).write_h5ad(path)
     for shape, words in [
         ([3], "1 dimensions"),
@@ -244,7 +244,7 @@ def test_data_of_other_files_are_not_read(plain, tmp_path, name):
         refused(plain, f"'{name}' lies in another file")
 
 
-def test_links_stay_within_what_is_read(plain):
+def test_links_stay_within_the_parts_that_are_read(plain):
     def linked(name, target):
         with h5py.File(plain, "a") as file:
             if name in file:
@@ -267,7 +267,7 @@ def test_links_stay_within_what_is_read(plain):
     refused(plain, "which does not exist")
 
 
-def test_references_are_refused(plain):
+def test_references_raise_an_error(plain):
     with h5py.File(plain, "a") as file:
         references = np.array([file["X"].ref] * 3, dtype=h5py.ref_dtype)
     replace(plain, "obs/age", data=references, dtype=h5py.ref_dtype)
@@ -276,7 +276,7 @@ def test_references_are_refused(plain):
     refused(plain, "'obs/age' holds")
 
 
-def test_filters_that_are_not_known_are_named(plain):
+def test_unknown_filters_raise_an_error(plain):
     with h5py.File(plain, "a") as file:
         del file["X"]
         properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -322,7 +322,7 @@ def test_arrays_that_are_not_needed_are_not_read(plain, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["X", "X/data", "layers/counts", "obs/age", "obs/kind/categories"])
-def test_sizes_that_are_only_declared_are_refused(path, tmp_path, name):
+def test_sizes_that_are_only_declared_raise_an_error(path, tmp_path, name):
     annotated(sparse.csr_matrix(X) if "/data" in name else X, layers={"counts": X}).write_h5ad(path)
     shape = (4 * 10**8, 1) if name in ("X", "layers/counts") else (4 * 10**8,)
     replace(path, name, shape=shape, dtype="f8", compression="gzip", chunks=True)
@@ -332,7 +332,7 @@ def test_sizes_that_are_only_declared_are_refused(path, tmp_path, name):
     assert grown < 30
 
 
-def test_chunks_larger_than_the_matrix_are_refused(plain, tmp_path):
+def test_chunks_larger_than_the_matrix_raise_an_error(plain, tmp_path):
     replace(
         plain, "X", shape=X.shape, maxshape=(None, 2), chunks=(10**8, 2), dtype="f8", compression=9
     )
@@ -341,7 +341,7 @@ def test_chunks_larger_than_the_matrix_are_refused(plain, tmp_path):
     assert grown < 30
 
 
-def test_chunks_that_hold_more_than_they_say_are_refused(plain, tmp_path):
+def test_chunks_larger_than_declared_raise_an_error(plain, tmp_path):
     # A chunk of 1 MB, whose compressed bytes inflate to 600 MB.
     rows = 1 << 16
     deflater = zlib.compressobj(9)
@@ -356,7 +356,7 @@ def test_chunks_that_hold_more_than_they_say_are_refused(plain, tmp_path):
     assert grown < 100
 
 
-def test_one_long_text_that_stands_everywhere_is_refused(plain, tmp_path):
+def test_a_repeated_long_text_raises_an_error(plain, tmp_path):
     # Fixed length: declared. Variable length: 3,000 rows that all name the same megabyte.
     replace(plain, "obs/comment", data=np.array([b"x"] * 3, dtype="S100000000"), compression=9)
     result, grown, _ = measured(plain, tmp_path)

@@ -85,14 +85,14 @@ def test_text_and_dates_are_annotations(tmp_path):
 
 
 @pytest.mark.parametrize("nested", [[[1.0], [2.0]], [{"b": 1}, {"b": 2}], [b"x", b"y"]])
-def test_nested_columns_are_refused_unless_left_out(tmp_path, nested):
+def test_nested_columns_raise_an_error_unless_excluded(tmp_path, nested):
     path = write(tmp_path / "t.parquet", {"a": [1.0, 2.0], "deep": nested})
     with pytest.raises(TableError, match=r"nested values: 'deep'.*--exclude"):
         read_table(path)
     assert read_table(path, exclude="deep").column_names == ["a"]
 
 
-def test_names_that_stand_twice(tmp_path):
+def test_repeated_names_raise_an_error(tmp_path):
     table = pa.Table.from_arrays([pa.array([1.0])] * 2, names=["a", "a"])
     pq.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(TableError, match="several columns have the name 'a'"):
@@ -114,7 +114,7 @@ def test_a_file_takes_a_few_times_the_matrix(tmp_path):
     assert grown < 3 * 40 + 40
 
 
-def test_columns_that_are_not_asked_for_are_not_read(tmp_path):
+def test_other_columns_are_not_read(tmp_path):
     long = pa.array(["x" * 1_000_000] * 1000).dictionary_encode()
     path = write(tmp_path / "t.parquet", {"a": np.ones(1000), "long": long})
     result, grown = peak_of_reading(path, small(tmp_path), columns="a", labels=False)
@@ -122,7 +122,7 @@ def test_columns_that_are_not_asked_for_are_not_read(tmp_path):
     assert grown < 30
 
 
-def test_a_long_text_that_stands_everywhere_is_kept_once(tmp_path):
+def test_a_repeated_long_text_is_kept_once(tmp_path):
     long = pa.array(["x" * 1_000_000] * 1000).dictionary_encode()
     path = write(tmp_path / "t.parquet", {"a": np.ones(1000), "long": long})
     result, grown = peak_of_reading(path, small(tmp_path))
@@ -130,7 +130,7 @@ def test_a_long_text_that_stands_everywhere_is_kept_once(tmp_path):
     assert grown < 100
 
 
-def test_many_long_texts_are_refused(tmp_path):
+def test_many_long_texts_raise_an_error(tmp_path):
     texts = [f"{i}" + "x" * 1_000_000 for i in range(200)]
     path = write(tmp_path / "t.parquet", {"a": np.ones(200), "long": texts})
     assert path.stat().st_size < 20_000_000
@@ -139,7 +139,7 @@ def test_many_long_texts_are_refused(tmp_path):
     assert grown < 200
 
 
-def test_rows_that_are_only_declared(tmp_path):
+def test_rows_that_are_only_declared_raise_an_error(tmp_path):
     nulls = pa.nulls(30_000_000)
     path = write(tmp_path / "t.parquet", {"a": nulls, "b": nulls})
     result, grown = peak_of_reading(path, small(tmp_path))

@@ -14,52 +14,50 @@ def test_columns_of_text_are_annotations(file):
     assert read_table(path, columns="3,5").annotations == {}
 
 
-def long_file(path, cells, last):
-    """A table of one column, longer than what its layout is found from."""
-    lines = [f"r{i}\t{cell}" for i, cell in enumerate([*cells, *last])]
-    path.write_text("g\ta\n" + "\n".join(lines) + "\n")
-    return path
+def read_column(tmp_path, first, last):
+    """Read a table of one column whose last cell is beyond the sample of first lines."""
+    path = tmp_path / "t.tsv"
+    path.write_text("g\ta\n" + "".join(f"r{i}\t{first}\n" for i in range(300)) + f"s\t{last}\n")
+    return read_table(path)
 
 
-class TestNumberFormatAfterTheFirstLines:
-    """The whole file decides, not the first 200 lines."""
+@pytest.mark.parametrize(
+    ("first", "last", "values"),
+    [
+        ("1,500", "0.5", [1500, 0.5]),
+        ("1,500", "0,5", [1.5, 0.5]),
+        ("7", "0,5", [7, 0.5]),
+        ("7", "1.234.567", [7, 1234567]),
+        ("1.234", "0,5", [1234, 0.5]),
+        ("1.234", "0.5", [1.234, 0.5]),
+    ],
+)
+def test_the_whole_file_decides_on_the_number_format(tmp_path, first, last, values):
+    table = read_column(tmp_path, first, last)
+    assert table.values[[0, -1], 0].tolist() == values
+    assert table.doubts == []
 
-    def read(self, tmp_path, cells, last):
-        table = read_table(long_file(tmp_path / "t.tsv", cells * 300, last))
-        return table.values[[0, -1], 0].tolist(), table.doubts
 
-    def test_commas_are_thousands(self, tmp_path):
-        assert self.read(tmp_path, ["1,500"], ["0.5"]) == ([1500, 0.5], [])
+@pytest.mark.parametrize(
+    ("first", "last", "values", "option"),
+    [
+        ("950", "1.500", [950, 1500], "--decimal ."),
+        ("1.234", "5.678", [1.234, 5.678], "--thousands ."),
+    ],
+)
+def test_ambiguous_points_raise_a_doubt(tmp_path, first, last, values, option):
+    table = read_column(tmp_path, first, last)
+    assert table.values[[0, -1], 0].tolist() == values
+    assert option in table.doubts[0]
 
-    def test_commas_are_decimals(self, tmp_path):
-        assert self.read(tmp_path, ["1,500"], ["0,5"]) == ([1.5, 0.5], [])
 
-    def test_integers_then_decimal_commas(self, tmp_path):
-        assert self.read(tmp_path, ["7"], ["0,5"]) == ([7, 0.5], [])
-
-    def test_integers_then_many_groups(self, tmp_path):
-        assert self.read(tmp_path, ["7"], ["1.234.567"]) == ([7, 1234567], [])
-
-    def test_integers_then_points_that_are_thousands(self, tmp_path):
-        values, doubts = self.read(tmp_path, ["950"], ["1.500"])
-        assert values == [950, 1500]
-        assert "--decimal ." in doubts[0]
-
-    def test_points_are_thousands_by_a_decimal_comma(self, tmp_path):
-        assert self.read(tmp_path, ["1.234"], ["0,5"]) == ([1234, 0.5], [])
-
-    def test_points_are_decimals(self, tmp_path):
-        assert self.read(tmp_path, ["1.234"], ["0.5"]) == ([1.234, 0.5], [])
-
-    def test_points_that_stay_ambiguous(self, tmp_path):
-        values, doubts = self.read(tmp_path, ["1.234"], ["5.678"])
-        assert values == [1.234, 5.678]
-        assert "--thousands ." in doubts[0]
-
-    def test_commas_that_stay_ambiguous(self, tmp_path):
-        with pytest.raises(TableError, match="--thousands , or --decimal ,"):
-            self.read(tmp_path, ["1,234"], ["5,678"])
-
-    def test_a_decimal_comma_among_decimal_points(self, tmp_path):
-        with pytest.raises(TableError, match=r"line 302.*'0,5'.*--decimal ,"):
-            self.read(tmp_path, ["0.5"], ["0,5"])
+@pytest.mark.parametrize(
+    ("first", "last", "words"),
+    [
+        ("1,234", "5,678", "--thousands , or --decimal ,"),
+        ("0.5", "0,5", r"line 302.*'0,5'.*--decimal ,"),
+    ],
+)
+def test_ambiguous_and_contradicting_commas_raise_an_error(tmp_path, first, last, words):
+    with pytest.raises(TableError, match=words):
+        read_column(tmp_path, first, last)

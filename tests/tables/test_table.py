@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from comanifold.tables import TableError, _table, read_table
+from comanifold.tables import TableError, read_table
 
 
 def test_columns_are_selected_by_name_number_and_range(file):
@@ -20,8 +20,10 @@ def test_columns_are_selected_by_name_number_and_range(file):
         read_table(path, exclude="1-5")
 
 
-def test_ranges_of_columns():
-    assert _table.format_ranges([0, 1, 2, 4, 6, 7]) == "1-3,5,7-8"
+def test_errors_suggest_columns_to_exclude(file):
+    rows = "".join(f"r{i},1,2,3,4,5\n" for i in range(5))
+    with pytest.raises(TableError, match=r"--exclude 2-4,6$"):
+        read_table(file(f"g,a,b,c,d,e\n{rows}s,x,x,x,4,x\n"))
 
 
 def test_long_text_is_cut_short_in_messages(file):
@@ -31,7 +33,7 @@ def test_long_text_is_cut_short_in_messages(file):
 
 
 def test_the_number_of_entries_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(_table, "MAX_ENTRIES", 1000)
+    monkeypatch.setattr("comanifold.tables._table.MAX_ENTRIES", 1000)
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"1,2\n" * 1_000_000))
     with pytest.raises(TableError, match="at most 1,000 can be read"):

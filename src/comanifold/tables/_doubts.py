@@ -203,7 +203,7 @@ def _count(values: Array, number: float) -> int:
 def _doubt_spreads(
     table: Table, statistics: "_ColumnStatistics", excluded: Sequence[int], log1p: bool
 ) -> list[str]:
-    """Return the advice to standardise if some columns hardly count beside others."""
+    """Return the advice to standardise if some columns hardly count next to others."""
     spreads = statistics.spreads
     if log1p and np.nanmin(statistics.low, initial=0.0) > -1:
         spreads = np.log1p(statistics.upper) - np.log1p(statistics.lower)
