@@ -19,7 +19,7 @@ from ._numbers import (
     parse_number,
 )
 from ._table import Options, TableError, find_name, quote, quote_list, unique_names
-from ._text import Record, usual_length
+from ._text import Source, usual_length
 
 # Lines of a series matrix of GEO begin with an exclamation mark.
 _COMMENTS = ("#", "%", "//", "!")
@@ -117,28 +117,26 @@ def is_identifier(name: str) -> bool:
     return bool(_IDENTIFIER.fullmatch(name) or _IDENTIFIER.fullmatch(name.lower()))
 
 
-def detect_layout(
-    sample: Sequence[Record], options: Options, missing: MissingCodes, line: str = "line"
-) -> Layout:
+def detect_layout(source: Source, options: Options, missing: MissingCodes) -> Layout:
     """Return the layout of a table from its first records."""
-    if not sample:
+    if not source.sample:
         raise TableError("the file is empty")
-    records = [(number, [as_text(cell) for cell in record]) for number, record in sample]
-    return _Detector(records, options, missing, line).detect()
+    return _Detector(source, options, missing).detect()
 
 
 class _Detector:
     """The steps from the first records to a layout; notes and doubts are collected on the way."""
 
-    def __init__(
-        self, records: list[tuple[int, Cells]], options: Options, missing: MissingCodes, line: str
-    ):
-        self._records, self._options, self._missing, self._line = records, options, missing, line
+    def __init__(self, source: Source, options: Options, missing: MissingCodes):
+        self._options, self._missing, self._line = options, missing, source.line
+        self._records = [
+            (number, [as_text(cell) for cell in record]) for number, record in source.sample
+        ]
         self._notes: list[str] = []
         self._doubts: list[str] = []
-        plain = [record for _, record in records if not is_comment(record)]
+        records = [record for _, record in self._records]
+        self._n_columns = usual_length([r for r in records if not is_comment(r)] or records)
         self._first_line = 1
-        self._n_columns = usual_length(plain or [record for _, record in records])
 
     def detect(self) -> Layout:
         # Records before the header: titles, remarks and empty ones.

@@ -228,7 +228,7 @@ def read_cells(path: str | os.PathLike, encoding: str | None = None) -> list[lis
 def _all_cells(path: Path, encoding: str | None) -> list[list[str]]:
     missing, options = MissingCodes(), Options(header_rows=1, encoding=encoding)
     source = open_text(path, options, missing)
-    layout = detect_layout(source.sample, options, missing)
+    layout = detect_layout(source, options, missing)
     # The header may lack a name for the labels.
     records: list[list[str]] = [layout.header or []]
     with source.open_body(layout.n_before) as body:

@@ -41,7 +41,7 @@ from ._table import (
     select_columns,
     split_list,
 )
-from ._text import Record, Source
+from ._text import Source
 
 # Names of the value column of a table in long format, and how wide and long such tables are.
 _VALUE_NAMES = {"value", "values", "rating", "ratings", "score", "count", "n", "x", "result"}
@@ -57,65 +57,15 @@ _MAX_SUGGESTED = 40
 
 def read_records(source: Source, options: Options, missing: MissingCodes) -> Table:
     """Return the table in the records of a file."""
-    layout = detect_layout(source.sample, options, missing, source.line)
+    layout = detect_layout(source, options, missing)
     if options.long is not None:
         row, column, value = _long_columns(layout.names, options.long)
         layout = replace(layout, label_column=None)
         roles = {row: "key", column: "key", value: "number"}
         table = _Reader(source, layout, options, missing).read(roles)
         return _pivot(table, layout.names[row], layout.names[column])
-    roles = _roles(layout, options, source.sample[layout.n_before :], missing)
-    return _Reader(source, layout, options, missing).read(roles)
-
-
-# Roles of columns.
-
-
-def _roles(
-    layout: Layout, options: Options, sample: Sequence[Record], missing: MissingCodes
-) -> dict[int, str]:
-    """Return the role of each column that is read, as far as the first rows show it."""
-    columns = select_columns(layout.names, options.columns, options.exclude)
-    columns = [column for column in columns if column != layout.label_column]
-    if not columns:
-        raise TableError(
-            "there is no column of data besides the labels: is the delimiter right? "
-            f"{layout.describe()}"
-        )
-    records = [
-        [as_text(cell) for cell in record[: layout.n_columns]]
-        for _, record in sample
-        if len(record) >= layout.n_columns
-    ]
-    roles = {}
-    for column in columns:
-        filled = [r[column] for r in records if not missing.matches(r[column])]
-        roles[column] = _role(filled)
-        if roles[column] == "text":
-            _check_amounts(layout, column, [cell for cell in filled if not is_numeric(cell)])
-    return roles
-
-
-def _role(filled: Sequence[str]) -> str:
-    texts = [cell for cell in filled if not is_numeric(cell)]
-    if texts and are_booleans(filled):
-        return "boolean"
-    texts = [cell for cell in texts if not is_numeric(strip_accounting(cell))]
-    return "text" if len(texts) * 2 > len(filled) else "number"
-
-
-def _check_amounts(layout: Layout, column: int, texts: Sequence[str]) -> None:
-    """Raise an error for a column of numbers with units or currencies: it is no annotation."""
-    amounts = [text for text in texts if is_amount(text)]
-    if texts and len(amounts) * 2 > len(texts):
-        raise TableError(
-            f"{layout.column(column)} holds numbers with a unit or currency, such as "
-            f"{quote(amounts[0].strip())}: write plain numbers, or leave it out "
-            f"(--exclude {column + 1})"
-        )
-
-
-# Rows.
+    reader = _Reader(source, layout, options, missing)
+    return reader.read(reader.detect_roles())
 
 
 class _Reader:
@@ -125,6 +75,26 @@ class _Reader:
         self._source, self._layout = source, layout
         self._options, self._missing = options, missing
         self._sample = source.sample[layout.n_before :]
+
+    def detect_roles(self) -> dict[int, str]:
+        """Return the role of each column that is read, as far as the first rows show it."""
+        layout, roles = self._layout, {}
+        n = layout.n_columns
+        records = [list(map(as_text, record[:n])) for _, record in self._sample if len(record) >= n]
+        for column in select_columns(layout.names, self._options.columns, self._options.exclude):
+            if column != layout.label_column:
+                cells = [record[column] for record in records]
+                filled = [cell for cell in cells if not self._missing.matches(cell)]
+                roles[column] = _role(filled)
+                if roles[column] == "text":
+                    texts = [cell for cell in filled if not is_numeric(cell)]
+                    _check_amounts(layout, column, texts)
+        if not roles:
+            raise TableError(
+                "there is no column of data besides the labels: is the delimiter right? "
+                f"{layout.describe()}"
+            )
+        return roles
 
     def read(self, roles: dict[int, str]) -> Table:
         """Return the table, given the roles of its columns."""
@@ -316,6 +286,25 @@ class _Reader:
             for column, code in sorted(codes.items())
         ]
         return doubts
+
+
+def _role(filled: Sequence[str]) -> str:
+    texts = [cell for cell in filled if not is_numeric(cell)]
+    if texts and are_booleans(filled):
+        return "boolean"
+    texts = [cell for cell in texts if not is_numeric(strip_accounting(cell))]
+    return "text" if len(texts) * 2 > len(filled) else "number"
+
+
+def _check_amounts(layout: Layout, column: int, texts: Sequence[str]) -> None:
+    """Raise an error for a column of numbers with units or currencies: it is no annotation."""
+    amounts = [text for text in texts if is_amount(text)]
+    if texts and len(amounts) * 2 > len(texts):
+        raise TableError(
+            f"{layout.column(column)} holds numbers with a unit or currency, such as "
+            f"{quote(amounts[0].strip())}: write plain numbers, or leave it out "
+            f"(--exclude {column + 1})"
+        )
 
 
 def _is_text(rows: RowParser, column: int, invalid: InvalidCells) -> bool:
