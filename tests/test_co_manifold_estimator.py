@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
@@ -69,7 +70,7 @@ def test_labels_of_a_data_frame_are_kept():
     np.testing.assert_allclose(model.transform(X), embedding, atol=1e-6)
     plain = CoManifold().fit(X.to_numpy())
     np.testing.assert_array_equal(plain.row_embedding_, model.row_embedding_)
-    assert plain.row_names_in_ is None
+    assert not hasattr(plain, "row_names_in_")
 
 
 def test_in_a_pipeline_and_a_grid_search():
@@ -79,7 +80,7 @@ def test_in_a_pipeline_and_a_grid_search():
     assert pipeline.fit(X, y).score(X, y) == 1.0
     search = GridSearchCV(
         make_pipeline(CoManifold(), LogisticRegression()),
-        {"comanifold__n_components": [1, 2], "comanifold__alpha": ["auto", -0.5]},
+        {"comanifold__n_components": [1, 2], "comanifold__scale_weights": ["learned", "cost"]},
         cv=2,
     )
     assert search.fit(X, y).best_score_ > 0.9
@@ -124,8 +125,8 @@ def test_any_estimator_of_distances_can_embed():
     ratio = pdist(isomap.row_embedding_) / pdist(expected)
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
     assert isomap.transform(X[:2]).shape == (2, 3)
-    assert isomap.row_eigenvalues_ is None
-    assert isomap.row_affinity_ is None
+    assert not hasattr(isomap, "row_eigenvalues_")
+    assert not hasattr(isomap, "row_affinity_")
     assert list(isomap.get_feature_names_out()) == [f"comanifold{i}" for i in range(3)]
 
 
@@ -160,8 +161,8 @@ def test_an_estimator_that_places_no_new_points():
         ({"solver": "slow"}, "solver must be one of 'fast', 'paper'"),
         ({"start_scale": 0.5}, "start_scale must be"),
         ({"start_scale": (1, 2, 3)}, "start_scale must be"),
-        ({"alpha": "none"}, 'alpha must be "auto" or a number'),
-        ({"alpha": np.nan}, 'alpha must be "auto" or a number'),
+        ({"alpha": "none"}, "alpha must be a number"),
+        ({"alpha": np.nan}, "alpha must be a number"),
         ({"n_passes": 0}, "n_passes must be a positive integer"),
         ({"n_passes": True}, "n_passes must be a positive integer"),
         ({"embedding": "umap"}, "embedding must be one of 'diffusion'"),
@@ -193,7 +194,7 @@ def test_wrong_new_points_are_named():
 
 
 def test_verbose_reports_on_standard_error(capfd):
-    CoManifold(verbose=2, n_passes=1, alpha=-0.5).fit(blocks())
+    CoManifold(verbose=2, n_passes=1, scale_weights="cost").fit(blocks())
     out, err = capfd.readouterr()
     assert out == ""
     assert "pass 1 of 1" in err
@@ -224,3 +225,60 @@ def test_what_cannot_transform_has_no_such_method(make):
     assert hasattr(clone(model), "transform")
     fitted = CoManifold().fit(X).set_params(embedding=embedding)
     assert fitted.transform(X + 0.01).shape == (len(X), 2)
+
+
+def test_names_can_be_set_after_the_fit(tmp_path):
+    model = CoManifold().fit(blocks())
+    assert not hasattr(model, "row_names_in_")
+    rows = [f"gene {i}" for i in range(24)]
+    assert model.set_names(rows=rows) is model
+    assert list(model.row_names_in_) == rows
+    assert not hasattr(model, "feature_names_in_")
+    model.set_names(columns=[f"patient {j}" for j in range(18)])
+    model.save(tmp_path / "model")
+    loaded = CoManifold.load(tmp_path / "model")
+    assert list(loaded.row_names_in_) == rows
+    assert list(loaded.feature_names_in_)[:2] == ["patient 0", "patient 1"]
+    with pytest.raises(ValueError, match=r"rows must have one label for each of the 24 rows"):
+        model.set_names(rows=["a"])
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "default"])
+def test_new_columns_come_in_the_container_that_is_set(container):
+    if container == "polars":
+        pytest.importorskip("polars")
+    X = pd.DataFrame(blocks())
+    X.columns = [f"patient {j}" for j in range(18)]
+    model = CoManifold().fit(X).set_output(transform=container)
+    new = (X.iloc[:, :3] + 0.01).rename(columns=lambda name: f"new {name}")
+    placed = model.transform_columns(new)
+    plain = CoManifold().fit(X).transform_columns(new)
+    np.testing.assert_array_equal(np.asarray(placed), plain)
+    if container == "default":
+        assert type(placed) is np.ndarray
+        return
+    assert list(placed.columns) == list(model.get_feature_names_out())
+    if container == "pandas":
+        assert list(placed.index) == list(new.columns)
+        with sklearn.config_context(transform_output="pandas"):
+            again = CoManifold().fit(X).transform_columns(new)
+        pd.testing.assert_frame_equal(again, placed)
+
+
+def test_single_precision_is_computed_in_double_precision():
+    X = blocks().astype(np.float32)
+    model, other = CoManifold().fit(X), CoManifold().fit(X.astype(float))
+    for name in ("row_embedding_", "column_distances_", "filled_", "data_"):
+        assert getattr(model, name).dtype == np.float64
+        np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
+    assert model.transform(X).dtype == np.float64
+
+
+def test_attributes_of_an_earlier_fit_do_not_stay():
+    X = pd.DataFrame(blocks(), index=[f"gene {i}" for i in range(24)])
+    X.columns = [f"patient {j}" for j in range(18)]
+    model = CoManifold(keep_scales=True).fit(X)
+    model.set_params(embedding=Isomap(metric="precomputed", n_neighbors=15), keep_scales=False)
+    model.fit(X.to_numpy())
+    gone = ("row_names_in_", "feature_names_in_", "row_eigenvalues_", "row_linkage_")
+    assert not any(hasattr(model, name) for name in gone)

@@ -1,4 +1,4 @@
-"""Arms of the surface on threads, in processes and on a Dask cluster: the same bits."""
+"""Parallel paths with the same bits on any backend, one BLAS thread, and plain interrupts."""
 
 import _thread
 import os
@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
-from oracles.fits import assert_same_fit, holes
+from oracles.fits import assert_same_fit, holes, scales_of
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from comanifold import CoManifold
 from comanifold._fit import sweep as _sweep
+from comanifold._parallel import plain_interrupts, single_threaded_blas
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +39,14 @@ def test_workers_of_joblib_give_the_same_bits(backend):
         model = CoManifold(n_passes=2, keep_scales=True).fit(X)
     alone = CoManifold(n_passes=2, keep_scales=True).fit(X)
     assert_same_fit(model, alone)
-    for scale in alone.scales_:
+    for scale in scales_of(alone):
         at = scale.l, scale.k
         np.testing.assert_array_equal(model.estimate_at(*at), alone.estimate_at(*at))
 
 
 def test_a_backend_that_cannot_be_used_is_refused_at_once_with_one_that_can(monkeypatch):
     model = CoManifold()
-    monkeypatch.setattr("comanifold._fit.passes.Hidden", None)  # no work has begun
+    monkeypatch.setattr("comanifold._fit.passes.HeldOut", None)  # no work has begun
     for n_jobs in (1, 2):
         with (
             parallel_config("multiprocessing", n_jobs=n_jobs),
@@ -77,7 +79,7 @@ def test_the_traversal_of_the_paper_ends_at_the_same_scale(backend):
 def test_arrays_that_processes_get_as_files_give_the_same_bits():
     # From a megabyte on, joblib hands over arrays as files that can only be read.
     X = holes(400, 330)
-    options = {"alpha": -0.5, "start_scale": 4, "traversal": "paper"}
+    options = {"scale_weights": "cost", "start_scale": 4, "traversal": "paper"}
     with parallel_config("loky", n_jobs=2):
         model = CoManifold(**options).fit(X)
     assert_same_fit(model, CoManifold(**options).fit(X))
@@ -114,12 +116,12 @@ def test_what_the_arms_share_is_sent_to_dask_once(monkeypatch):
         pickled.append(self)
         return object.__reduce_ex__(self, protocol)
 
-    monkeypatch.setattr(_sweep._Ground, "__reduce_ex__", counted, raising=False)
+    monkeypatch.setattr(_sweep._SharedInputs, "__reduce_ex__", counted, raising=False)
     with parallel_config("dask"):
-        model = CoManifold(alpha=-0.5, n_passes=2, first_graphs="masked").fit(holes())
+        model = CoManifold(scale_weights="cost", n_passes=2, first_graphs="masked").fit(holes())
     # For each of the two surfaces to the scheduler, which is in this process, and from there to
     # one of the workers; not with each of the arms.
-    assert len(model.scales_) > 20
+    assert len(scales_of(model)) > 20
     assert len(pickled) <= 4
 
 
@@ -170,7 +172,8 @@ def test_what_each_arm_is_sent_is_less_than_what_they_share():
 def test_no_dask_is_loaded_unless_asked_for():
     code = (
         "import sys, numpy as np; from comanifold import CoManifold\n"
-        "CoManifold(n_jobs=2, alpha=-0.5).fit(np.random.default_rng(0).normal(size=(8, 7)))\n"
+        "X = np.random.default_rng(0).normal(size=(8, 7))\n"
+        "CoManifold(n_jobs=2, scale_weights='cost').fit(X)\n"
         "print([m for m in ('dask', 'distributed') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -227,3 +230,82 @@ def test_forks_of_a_process_that_has_fitted_give_the_same_bits():
         cwd=Path(__file__).parent,
     )
     assert done.stdout.strip() == "[True, True]"
+
+
+def raise_from(cause):
+    try:
+        try:
+            raise cause
+        except BaseException as inner:
+            raise SystemError("unpickling returned a result with an exception set") from inner
+    except SystemError as inner:
+        raise SystemError("a kernel returned a result with an exception set") from inner
+
+
+def test_an_interrupt_behind_an_error_of_the_interpreter_is_an_interrupt():
+    # The same one, which may know what it came from.
+    interrupt = KeyboardInterrupt("as asked")
+    with pytest.raises(KeyboardInterrupt) as caught, plain_interrupts():
+        raise_from(interrupt)
+    assert caught.value is interrupt
+
+
+def test_other_errors_of_the_interpreter_stay_what_they_are():
+    with pytest.raises(SystemError, match="a kernel"), plain_interrupts():
+        raise_from(ValueError())
+
+
+def n_threads():
+    """Threads of each library; some can have only one."""
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def in_thread(function):
+    result = []
+    thread = threading.Thread(target=lambda: result.append(function()))
+    thread.start()
+    thread.join()
+    return result[0]
+
+
+def limited():
+    with single_threaded_blas():
+        return set(n_threads())
+
+
+@pytest.mark.skipif(max(n_threads(), default=1) < 2, reason="needs two threads")
+def test_any_thread_can_set_the_limit_after_another_has():
+    """The first thread that set it was the only one that could."""
+    before = n_threads()
+    assert limited() == {1}
+    assert in_thread(limited) == {1}
+    assert limited() == {1}
+    with threadpool_limits(2, user_api="blas"):
+        inside = n_threads()
+        assert max(inside) == 2
+        assert limited() == {1}
+        assert in_thread(limited) == {1}
+        assert n_threads() == inside
+    assert n_threads() == before
+
+
+@pytest.mark.skipif(max(n_threads(), default=1) < 2, reason="needs two threads")
+def test_the_last_caller_restores_the_limit_of_another_thread():
+    before = n_threads()
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with single_threaded_blas():
+            entered.set()
+            leave.wait(10)
+
+    with single_threaded_blas():
+        other = threading.Thread(target=hold)
+        other.start()
+        entered.wait(10)
+    assert set(n_threads()) == {1}
+    leave.set()
+    other.join()
+    assert n_threads() == before
+    with threadpool_limits(2, user_api="blas"):
+        assert max(n_threads()) == 2

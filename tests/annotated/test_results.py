@@ -155,4 +155,4 @@ def test_more_neighbours_than_sparse_distances_are_refused():
         remove_entries(make_checkerboard(150, 20, random_state=0).X, 0.3, random_state=0)
     )
     with pytest.raises(ValueError, match=r"n_connected=140 is more than the \d+ distances"):
-        co_manifold(adata, distances="sparse", alpha=-0.5, n_connected=140)
+        co_manifold(adata, distances="sparse", scale_weights="cost", n_connected=140)

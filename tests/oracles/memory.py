@@ -1,4 +1,4 @@
-"""How much memory reading a file takes, measured in a process of its own."""
+"""The peak memory of reading a file, measured in its own process."""
 
 import gzip
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 _STATUS = Path("/proc/self/status")
 
-# The peak of a process that was started by a large one counts that one's too in ru_maxrss.
+# Not ru_maxrss, which includes the peak of the parent process.
 _PROGRAM = """
 import sys
 from pathlib import Path

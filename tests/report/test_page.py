@@ -5,6 +5,7 @@ import re
 import sys
 
 import pytest
+from oracles.fits import scales_of
 
 from comanifold import CoManifold
 from comanifold.datasets import make_linkage, remove_entries
@@ -42,8 +43,8 @@ def test_only_our_own_scripts_may_run(model, tmp_path):
 def test_a_page_of_500_rows_and_columns_can_be_sent_by_mail(tmp_path):
     X = make_linkage(500, 500, noise=0.2, random_state=0).X
     X = remove_entries(X, 0.5, random_state=0)
-    model = CoManifold(keep_scales=True, alpha=-0.5, first_graphs="masked").fit(X)
-    n_values = sum(scale.n_row_clusters * scale.n_column_clusters for scale in model.scales_)
+    model = CoManifold(keep_scales=True, scale_weights="cost", first_graphs="masked").fit(X)
+    n_values = sum(scale.n_row_clusters * scale.n_column_clusters for scale in scales_of(model))
     assert n_values > 1_000_000  # more than a page has room for
     write_report(model, tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 10_000_000

@@ -88,7 +88,7 @@ def reproduce(
                     out,
                     plan=plan,
                     n_jobs=jobs,
-                    report=lambda at: bar.update(at.n_done, at.n_units, at.last or "going on"),
+                    progress=lambda at: bar.update(at.n_done, at.n_units, at.last or "going on"),
                 )
     except KeyboardInterrupt:
         say_kept(out / "data")
