@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from comanifold import CoManifold, DiffusionMap
-from comanifold import low_rank as low_rank_module
+from comanifold._fit import low_rank as low_rank_module
 
 
 def low_rank(seed, shape=(30, 20), missing=0.4):

@@ -99,7 +99,7 @@ def test_input_that_is_refused_leaves_the_fit_as_it_was(fitted, number):
 
 STAGES = {
     CoManifold: [
-        (comanifold._fit.passes, "Hidden"),
+        (comanifold._fit.passes, "HeldOut"),
         (comanifold._fit.passes, "LowRankCompletion"),
         (comanifold._fit.passes.Graph, "nearest_neighbors"),
         (comanifold._fit.sweep.Surface, "solve"),

@@ -44,7 +44,7 @@ def test_workers_of_joblib_give_the_same_bits(backend):
 
 def test_a_backend_that_cannot_be_used_is_refused_at_once_with_one_that_can(monkeypatch):
     model = CoManifold()
-    monkeypatch.setattr("comanifold._fit.passes.Hidden", None)  # no work has begun
+    monkeypatch.setattr("comanifold._fit.passes.HeldOut", None)  # no work has begun
     for n_jobs in (1, 2):
         with (
             parallel_config("multiprocessing", n_jobs=n_jobs),

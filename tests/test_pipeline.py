@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from comanifold._fit import passes
-from comanifold._fit.held_out import Hidden
+from comanifold._fit.held_out import HeldOut
 from comanifold._fit.low_rank import LowRankCompletion
-from comanifold._fit.scale_weights import ErrorWeights
+from comanifold._fit.scale_weights import HeldOutWeights
 from comanifold._fit.settings import check_settings
 from comanifold.co_manifold import CoManifold
 
@@ -29,12 +29,12 @@ def quiet(*_):
 def test_scales_count_by_their_error_on_hidden_entries(first_graphs):
     X = standard_matrix()
     settings = check_settings(CoManifold(first_graphs=first_graphs, tol=1e-2, start_scale=(-3, -3)))
-    hidden = Hidden(X)
+    hidden = HeldOut(X)
     rest = hidden.rest()
     factors = LowRankCompletion(hidden).factors_of_rest if first_graphs == "low-rank" else None
     beginning = passes.begin(rest, factors, settings)
     options = {"report": quiet, "keep_scales": True}
-    judged = passes._passes(rest, beginning, settings, [ErrorWeights(hidden)], "", **options)[
+    judged = passes._passes(rest, beginning, settings, [HeldOutWeights(hidden)], "", **options)[
         -1
     ].sweep
     errors = {}

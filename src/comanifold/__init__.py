@@ -12,6 +12,7 @@ _HOMES = {
     "CoClustering": "solvers",
     "CoManifold": "co_manifold",
     "DiffusionMap": "diffusion_map",
+    "FitProgress": "_fit.progress",
     "Graph": "graphs",
     "Scale": "solvers",
     "co_cluster": "co_clustering",
@@ -19,7 +20,16 @@ _HOMES = {
     "masked_distances": "graphs",
     "objective": "solvers",
 }
-_MODULES = ("annotated", "baselines", "datasets", "penalties", "plotting", "report", "tables")
+_MODULES = (
+    "annotated",
+    "baselines",
+    "datasets",
+    "model_selection",
+    "penalties",
+    "plotting",
+    "report",
+    "tables",
+)
 
 __all__ = [
     "Certificate",
@@ -27,6 +37,7 @@ __all__ = [
     "CoClustering",
     "CoManifold",
     "DiffusionMap",
+    "FitProgress",
     "Graph",
     "Scale",
     "annotated",
@@ -35,6 +46,7 @@ __all__ = [
     "datasets",
     "dual_bound",
     "masked_distances",
+    "model_selection",
     "objective",
     "penalties",
     "plotting",
@@ -43,7 +55,17 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from . import annotated, baselines, datasets, penalties, plotting, report, tables
+    from . import (
+        annotated,
+        baselines,
+        datasets,
+        model_selection,
+        penalties,
+        plotting,
+        report,
+        tables,
+    )
+    from ._fit.progress import FitProgress
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
     from .diffusion_map import DiffusionMap

@@ -1,52 +1,89 @@
-"""The geometry of the rows and of the columns of an incomplete matrix."""
+"""The geometry of the rows and of the columns of a matrix with missing entries."""
 
 import os
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import validate_data
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.neighbors import sort_graph_by_row_values
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._embedding.embedded import EmbeddingMixin
-from ._embedding.kept_scales import KeptScalesMixin
-from ._embedding.out_of_sample import PlacingMixin
+from ._embedding.clusters import Clusters, find_clusters, nested_linkage
+from ._embedding.ordering import embedding_order
+from ._embedding.out_of_sample import distances_to_new, find_equal_rows
 from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
 from ._fit.notices import (
-    report_pass,
     warn_of_outliers,
     warn_of_stride,
     warn_of_unconverged,
     warn_of_unobserved,
 )
-from ._fit.outliers import doublings_per_step, find_outliers
 from ._fit.passes import run_passes
-from ._fit.progress import CallbackSupportMixin, Progress, with_callbacks
-from ._fit.settings import check_settings, check_size, choose_candidates
-from ._io.model_folder import SavingMixin
+from ._fit.progress import (
+    CallbackSupportMixin,
+    FitProgress,
+    ProgressReporter,
+    expected_seconds,
+    log_to_stderr,
+    with_callbacks,
+)
+from ._fit.settings import Execution, check_settings, check_size
+from ._fit.standardise import doublings_per_step, standardise
+from ._fit.state import FittedState, ModeState
+from ._fit.sweep import Blocks
+from ._io.model_format import read_model, write_model
 from ._parallel import single_threaded_blas
-from ._plotted import PlottingMixin
-from ._validation import check_matrix, expand_to_full, missing_to_nan, row_names
-from .penalties import Penalty
-from .solvers import mean_and_scale
+from ._validation import (
+    check_choice,
+    check_matrix,
+    expand_to_full,
+    missing_to_nan,
+    read_floats,
+    refuse_infinite,
+    row_names,
+    sparse_to_nan,
+)
+from .diffusion_map import DiffusionMap
+from .model_selection import hold_out
+from .penalties import Penalty, get_penalty
+from .solvers import TRAVERSALS
 
 Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
-_PAPER = {"alpha": -0.5, "bandwidth": "median", "first_graphs": "masked", "traversal": "paper"}
+_PAPER = {
+    "scale_weights": "cost",
+    "alpha": -0.5,
+    "bandwidth": "median",
+    "first_graphs": "masked",
+    "traversal": "paper",
+}
+
+
+def _can_transform(model: Any) -> bool:
+    """Return True if the embedding places new points; else raise an AttributeError."""
+    state = getattr(model, "_state", None)
+    embedding = model.embedding if state is None else state.row.embedding
+    if isinstance(embedding, str) or hasattr(embedding, "transform"):
+        return True
+    raise AttributeError(f"{type(embedding).__name__} has no transform for new points")
 
 
 class CoManifold(
-    CallbackSupportMixin,
-    KeptScalesMixin,
-    EmbeddingMixin,
-    PlacingMixin,
-    PlottingMixin,
-    SavingMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    BaseEstimator,
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     r"""Embed the rows and the columns of a matrix with missing entries.
 
@@ -73,101 +110,120 @@ class CoManifold(
     start_scale : "auto", int or pair of int, default="auto"
         Exponents l and k of the first costs, 2^l for rows and 2^k for columns, in units in
         which the observed entries have variance one. "auto" starts where nothing is fused yet.
-    alpha : "auto" or float, default="auto"
-        The weight of a scale: a number gives (row cost times column cost)^alpha, the paper has
-        -1/2. "auto" hides a tenth of the observed entries, solves the surface without them, and
-        lets each scale count by how well it predicts them; so does the completion by a matrix
-        of low rank that the first graphs are built from, as one more scale.
+    scale_weights : {"learned", "cost"}, default="learned"
+        The weights of the scales. "learned" holds out a tenth of the observed entries, solves
+        the surface without them, and weights each scale by how well it predicts them; the
+        low-rank completion that the first graphs are built from counts as one more scale.
+        "cost" is the paper's choice, (row cost times column cost)^alpha.
+    alpha : float, default=-0.5
+        The exponent of the weights with ``scale_weights="cost"``.
     n_passes : int, default=1
-        In every pass after the first the graphs are rebuilt from the distances of the one
-        before. With masked first graphs and little observed, a second pass helps.
+        Number of passes. Each pass after the first rebuilds the graphs from the distances of
+        the one before. With masked first graphs and few observed entries, a second pass helps.
     continuation : bool, default=True
-        Start each scale from the solution of the one before, so that clusters are nested (for
-        penalties as steep at the origin as the snowflake). False solves each on its own.
+        Warm start: begin each scale at the solution of the one before, so that clusters are
+        nested (for penalties as steep at the origin as the snowflake). False solves each scale
+        from its own start.
     embedding : "diffusion" or estimator, default="diffusion"
-        An estimator with `fit_transform` that takes precomputed distances, such as
-        ``Isomap(metric="precomputed")``; one copy is fitted to each mode. It has its own number
-        of components.
+        How distances become coordinates: a diffusion map, or an estimator with
+        `fit_transform` that takes precomputed distances, such as
+        ``Isomap(metric="precomputed")``. A clone is fitted to each mode; its own number of
+        components applies.
     bandwidth : "local", ("local", int), "median" or float, default="local"
-        Of the diffusion maps; see `DiffusionMap`. The median of sparse distances is that of the
-        distances there are, near ones more often than others.
+        Bandwidth of the diffusion maps; see `DiffusionMap`. The median of sparse distances is
+        that of the stored ones, among which short distances are more frequent.
     distances : {"auto", "dense", "sparse"}, default="auto"
-        Which distances there are. "dense": all, in square arrays. "sparse": those of each row,
-        and each column, to its nearest ones (30, or twice the neighbours of the graph or of a
-        local bandwidth if that is more) and to 30 at even steps through the others, from near
-        to far; memory then grows with the number of rows and columns and not with its square.
-        "auto" decides for the rows and for the columns by themselves: sparse past 3,000 of
-        them, if `embedding` takes sparse distances.
+        Which pairwise distances to compute. "dense": all of them, in square arrays. "sparse":
+        those of each row, and each column, to its nearest ones (30, or twice the neighbours of
+        the graph or of a local bandwidth if that is more) and to 30 others at even steps from
+        near to far, so that memory grows linearly with the number of rows and columns. "auto"
+        is sparse for a mode of more than 3,000 points, if `embedding` takes sparse distances.
     keep_scales : bool, default=False
-        Keep every scale, as cluster labels and block values, for `estimate_at`, `filled_at`,
-        `row_labels_at`, `column_labels_at`, `row_linkage_` and `column_linkage_`.
+        Keep the estimate of every scale, as cluster labels and block values, for `estimate_at`,
+        `filled_at`, `blocks_at`, `row_labels_at`, `column_labels_at`, `row_linkage_`,
+        `column_linkage_` and `find_clusters`.
     n_jobs : int, optional
-        Parts of the surface that are solved side by side, on threads unless a
+        Number of parts of the surface that are solved in parallel, on threads unless a
         `joblib.parallel_config` says otherwise: processes, or with ``parallel_config("dask")``
         the workers of a Dask cluster. The result is the same, bit for bit.
     checkpoint : path, optional
-        A directory in which finished parts of the surface are kept: a new or empty one, or that
-        of this very fit. A fit that was stopped goes on from there when it is called again, and
-        ends with the same bits; the directory of a fit to other data, with other parameters or
-        by other versions is refused. Files of yours in it are left alone.
+        A directory in which finished parts of the surface are saved: a new or empty one, or
+        that of the same fit. A fit that was interrupted resumes from there when it is called
+        again, and ends with the same bits; the directory of a fit to other data, with other
+        parameters or by other versions is refused. Other files in it are left alone.
     random_state : int, RandomState or None, default=None
-        Handed to `embedding` if it takes one and has none. The method itself draws nothing.
+        Passed to `embedding` if it takes one and has none, and the default of `score`. The
+        method itself is deterministic.
     verbose : int, default=0
-        1 reports the passes on standard error, 2 every scale. With scikit-learn 1.9 or newer
-        there is also ``set_callbacks(ProgressBar())`` of `sklearn.callback`.
+        1 logs the passes, 2 every scale, to the logger "comanifold", which is shown on standard
+        error unless logging is configured. See also the `progress` argument of `fit`, and, with
+        scikit-learn 1.9 or newer, ``set_callbacks(ProgressBar())`` of `sklearn.callback`.
     first_graphs : {"low-rank", "masked"}, default="low-rank"
-        By what the neighbours in the first graphs are found: on the matrix completed by one of
-        low rank (`comanifold._fit.low_rank`), or on what both rows have observed, as in the paper
-        and where too few entries can be hidden to find that matrix.
+        Which distances the first graphs are built from: Euclidean ones of a low-rank
+        completion, or root-mean-square differences over entries observed in both rows, as in
+        the paper and where too few entries can be held out to choose the completion.
     traversal : {"symmetric", "paper"}, default="symmetric"
         Which pairs of costs are solved. "symmetric" treats rows and columns alike, so that
         transposing the matrix swaps the two results. "paper" is Algorithm 2: for every row
         cost, column costs up to one column cluster.
     absent : {"missing", "zero"}, optional
-        What an entry means that a sparse matrix does not store. Needed for sparse input only.
+        What entries mean that a sparse matrix does not store. Required for sparse input.
     tol, max_iter : default=1e-3, 10000
-        Where each scale stops: the relative stationarity residual (see `Certificate`).
+        Stopping rule of each scale: tolerance on the relative stationarity residual (see
+        `Certificate`), and limit on the number of iterations.
 
     Attributes
     ----------
     row_embedding_, column_embedding_ : ndarray of shape (n_rows or n_columns, n_components)
     row_eigenvalues_, column_eigenvalues_ : ndarray of shape (n_components,)
-        Only with diffusion maps.
+        Present with diffusion maps only.
     row_distances_, column_distances_ : ndarray or sparse array
-        Multi-scale distances, in the units of the data. With learned weights, which add up to
+        Multi-scale distances, in the units of the data. With learned weights, which sum to
         one, they are means over the scales. Sparse ones are CSR arrays in which zeros are
-        stored: no entry means no distance.
+        stored: an entry that is not stored is a distance that was not computed.
     row_affinity_, column_affinity_ : ndarray or sparse array
-        Only with diffusion maps.
+        Present with diffusion maps only.
     filled_ : ndarray of shape (n_rows, n_columns)
-        The data, with missing entries filled in by the mean of all scales, by weight.
+        The data, with missing entries filled in by the weighted mean of all scales.
+    data_ : ndarray of shape (n_rows, n_columns)
+        The data as read, NaN for missing entries.
+    mean_, scale_ : float
+        Mean and standard deviation of the observed entries. Costs are in units in which these
+        are 0 and 1; see `costs_at` for costs in the units of the data.
+    penalty_ : Penalty
+        The penalty in the units of the data, for `co_cluster`; see `costs_at`.
     row_order_, column_order_ : ndarray of int
-        Orders that show the matrix organised: ``filled_[row_order_][:, column_order_]``.
+        Permutations that organise the matrix: ``filled_[row_order_][:, column_order_]``.
     row_graph_, column_graph_ : Graph
         The graphs of the last pass, of the rows and columns with an observed entry.
     unobserved_rows_, unobserved_columns_ : ndarray of int
-        Rows and columns without an observed entry. They are left in place: coordinates,
+        Rows and columns without an observed entry. They keep their place: coordinates,
         distances and filled-in values are NaN (sparse distances: not stored), labels -1.
     ignored_entries_ : ndarray of shape (n_ignored, 2)
-        Row and column of single entries that are more than 100,000 times as far from the median
-        as half of the entries are, with nothing in between. They would set the units of all
-        others: a warning names them, and they count as missing in the fit. `filled_` has them as
-        they are.
-    scales_ : list of Scale
-        One record for each pair of costs of the last pass: l, k, row_cost, column_cost,
-        n_row_clusters, n_column_clusters, objective, certificate, n_iter, status, seconds,
-        weight.
+        Row and column of outliers: single entries more than 100,000 times as far from the
+        median as half of the entries are, with nothing in between. A warning names them, and
+        they count as missing in the fit. `filled_` keeps them as they are.
+    scales_ : dict of ndarray
+        The solved scales of the last pass, one array per quantity, so that
+        ``pandas.DataFrame(model.scales_)`` is a table: l, k, row_cost, column_cost,
+        n_row_clusters, n_column_clusters, objective, stationarity, gap (linear penalty only),
+        n_iter, status, seconds, weight. Costs and objectives are in standard units.
     low_rank_weight_ : float
-        How much the completion by a matrix of low rank counts beside the scales.
+        Weight of the low-rank completion, as one more scale.
     row_linkage_, column_linkage_ : ndarray
-        With `keep_scales`: clusters as they join while the costs grow, as a SciPy linkage
-        matrix whose heights are costs of that mode. In the traversal of the paper, each
+        With `keep_scales`: the tree in which clusters join while the costs grow, as a SciPy
+        linkage matrix whose heights are costs of that mode. In the traversal of the paper, each
         doubling of the column cost past the last row cost counts as one of the row cost.
     n_iter_ : int
-        Iterations over all scales.
+        Total number of iterations over all scales.
     n_features_in_ : int
-    feature_names_in_, row_names_in_ : ndarray of str
-        Labels of the columns and of the rows of a DataFrame.
+    feature_names_in_, row_names_in_ : ndarray
+        Labels of the columns (if they are text) and of the rows of a DataFrame, or those given
+        to `set_names`; absent for input without labels.
+
+    Notes
+    -----
+    All computations are in double precision, and so are the results, also for float32 input.
 
     References
     ----------
@@ -196,7 +252,8 @@ class CoManifold(
         penalty: str | Penalty = "snowflake",
         solver: str = "fast",
         start_scale: str | int | tuple[int, int] = "auto",
-        alpha: str | float = "auto",
+        scale_weights: str = "learned",
+        alpha: float = -0.5,
         n_passes: int = 1,
         continuation: bool = True,
         embedding: Any = "diffusion",
@@ -218,6 +275,7 @@ class CoManifold(
         self.penalty = penalty
         self.solver = solver
         self.start_scale = start_scale
+        self.scale_weights = scale_weights
         self.alpha = alpha
         self.n_passes = n_passes
         self.continuation = continuation
@@ -237,13 +295,19 @@ class CoManifold(
 
     @classmethod
     def as_in_the_paper(cls, n_components: int = 2, **parameters: Any) -> "CoManifold":
-        """The settings of the paper; `parameters` are set on top of them."""
+        """Return a model with the settings of the paper; `parameters` override them."""
         return cls(n_components, **{**_PAPER, **parameters})
 
     @unchanged_on_failure
     @with_callbacks
     @single_threaded_blas()
-    def fit(self, X: ArrayLike, y: Any = None) -> "CoManifold":  # noqa: ARG002
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,  # noqa: ARG002
+        *,
+        progress: Callable[[FitProgress], None] | None = None,
+    ) -> "CoManifold":
         """Find the geometry of the rows and of the columns of X.
 
         Parameters
@@ -252,74 +316,562 @@ class CoManifold(
             NaN, or the mask of a masked array, for missing entries. A DataFrame keeps its
             labels. A sparse matrix needs `absent`.
         y : ignored
+        progress : callable, optional
+            Called with a `FitProgress` whenever a part of the fit is done, by the thread that
+            called `fit`. An exception that it raises ends the fit.
         """
         settings = check_settings(self)
-        progress = Progress(self, settings.n_sweeps)
-        progress.begin_fit(X)
+        reporter = ProgressReporter(settings.n_sweeps, progress, self)
+        reporter.begin_fit(X)
         names = row_names(X)
-        self._X = X = check_matrix(self._read(X, reset=True))
-        outliers = find_outliers(X)
-        self.ignored_entries_ = np.argwhere(outliers)
-        missing = np.isnan(X)
-        self._rows, self._columns = ~missing.all(axis=1), ~missing.all(axis=0)
-        check_size(int(self._rows.sum()), int(self._columns.sum()), self.n_components)
-        self.unobserved_rows_ = np.flatnonzero(~self._rows)
-        self.unobserved_columns_ = np.flatnonzero(~self._columns)
-        warn_of_unobserved("row", self.unobserved_rows_)
-        warn_of_unobserved("column", self.unobserved_columns_)
-        self.row_names_in_ = names
-
-        all_known = self._rows.all() and self._columns.all()
-        warn_of_outliers(X, outliers, names, getattr(self, "feature_names_in_", None))
-        usable = np.where(outliers, np.nan, X) if outliers.any() else X
-        observed = usable if all_known else usable[np.ix_(self._rows, self._columns)]
-        self._mean, self._scale = mean_and_scale(observed)
-        settings = replace(
-            settings,
-            n_candidates=choose_candidates(self, observed.shape),
-            stride=doublings_per_step(observed),
-        )
-        warn_of_stride(settings.stride)
-        keep_scales = bool(self.keep_scales)
-        with open_checkpoint(self.checkpoint, X, settings, keep_scales=keep_scales) as checkpoint:
-            last = run_passes(
-                (observed - self._mean) / self._scale,
-                replace(settings, checkpoint=checkpoint, progress=progress),
-                keep_scales=keep_scales,
-                report=partial(report_pass, self.verbose),
+        data = check_matrix(self._validate(X, reset=True))
+        column_names = getattr(self, "feature_names_in_", None)
+        matrix = standardise(data)
+        check_size(*matrix.values.shape, self.n_components)
+        warn_of_unobserved("row", np.flatnonzero(~matrix.observed_rows))
+        warn_of_unobserved("column", np.flatnonzero(~matrix.observed_columns))
+        warn_of_outliers(data, matrix.outliers, names, column_names)
+        warn_of_stride(doublings_per_step(matrix.values))
+        with (
+            log_to_stderr(self.verbose),
+            open_checkpoint(self.checkpoint, data, settings) as checkpoint,
+        ):
+            execution = Execution(self.n_jobs, checkpoint, reporter)
+            result = run_passes(matrix.values, settings, execution)
+        warn_of_unconverged(result.scales, self.tol)
+        row_distances = matrix.scale * result.row_distances
+        column_distances = matrix.scale * result.column_distances
+        self._set_state(
+            FittedState(
+                data=data,
+                observed_rows=matrix.observed_rows,
+                observed_columns=matrix.observed_columns,
+                mean=matrix.mean,
+                scale=matrix.scale,
+                filled=result.filled,
+                total_weight=result.total_weight,
+                traversal=self.traversal,
+                scales=result.scales,
+                low_rank_weight=result.low_rank_weight,
+                blocks=result.blocks,
+                ignored_entries=np.argwhere(matrix.outliers),
+                row=self._embed(result.row_graph, row_distances, matrix.observed_rows, names),
+                column=self._embed(
+                    result.column_graph, column_distances, matrix.observed_columns, column_names
+                ),
             )
-        self.row_graph_, self.column_graph_ = last.row_graph, last.column_graph
-        self.scales_ = last.sweep.scales
-        self.low_rank_weight_ = last.low_rank_weight
-        self._traversal = self.traversal
-        self.n_iter_ = sum(scale.n_iter for scale in self.scales_)
-        warn_of_unconverged(self.scales_, self.tol)
-        kept = last.sweep.blocks
-        places = [(scale.l, scale.k) for scale in self.scales_]
-        self._blocks = None if kept is None else dict(zip(places, kept, strict=True))
-
-        metric = last.sweep.metric
-        self._total_weight, self._filled = metric.total_weight, metric.filled
-        estimate = self._scale * self._filled + self._mean
-        estimate = expand_to_full(estimate, self._rows, self._columns)
-        self.filled_ = np.where(missing, estimate, X)
-        by_row, by_column = metric.distances()
-        self._publish("row", by_row, self._rows)
-        self._publish("column", by_column, self._columns)
-        self._n_features_out = self.row_embedding_.shape[1]
-        progress.end(X)
+        )
+        reporter.end_fit(X)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
-        """Fit to X and return the embedding of its rows."""
-        return self.fit(X).row_embedding_
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_parameters: Any) -> Array:  # noqa: ARG002
+        """Fit to X and return the embedding of its rows; see `fit`."""
+        return self.fit(X, **fit_parameters).row_embedding_
 
-    def _read(self, X: Any, *, reset: bool) -> Any:
+    def expected_seconds(self, shape: tuple[int, int]) -> float:
+        """Return about how many seconds a fit to a matrix of that shape takes.
+
+        It is a rough estimate, without the time to compile at the first fit after installation:
+        machines and data differ by a few times.
+        """
+        return expected_seconds(check_settings(self), shape)
+
+    def _validate(self, X: Any, *, reset: bool) -> Any:
         X = missing_to_nan(X, self.absent)
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
+
+    def _embed(
+        self, graph: Any, distances: Any, observed: Mask, names: NDArray[Any] | None
+    ) -> ModeState:
+        """Return the state of a mode: its distances embedded, and its points ordered."""
+        if isinstance(self.embedding, str):
+            embedding = DiffusionMap(
+                self.n_components, metric="precomputed", bandwidth=self.bandwidth
+            )
+        else:
+            embedding = clone(self.embedding)
+            if embedding.get_params().get("random_state", 0) is None:
+                embedding.set_params(random_state=self.random_state)
+        coordinates = np.asarray(embedding.fit_transform(_sorted_for(embedding, distances)))
+        order = embedding_order(_expand_rows(coordinates, observed))
+        return ModeState(graph, distances, embedding, coordinates, order, names)
+
+    def _set_state(self, state: FittedState) -> None:
+        """Set all fitted attributes from the state."""
+        self._state = state
+        self.data_ = state.data
+        self.mean_, self.scale_ = state.mean, state.scale
+        self.ignored_entries_ = state.ignored_entries
+        self.low_rank_weight_ = state.low_rank_weight
+        self.scales_ = _scales_as_arrays(state.scales)
+        self.n_iter_ = int(self.scales_["n_iter"].sum())
+        estimate = state.scale * state.filled + state.mean
+        estimate = expand_to_full(estimate, state.observed_rows, state.observed_columns)
+        self.filled_ = np.where(np.isnan(state.data), estimate, state.data)
+        self.unobserved_rows_ = np.flatnonzero(~state.observed_rows)
+        self.unobserved_columns_ = np.flatnonzero(~state.observed_columns)
+        for mode in ("row", "column"):
+            of_mode, observed = state.mode(mode)
+            attributes = {
+                "embedding_": _expand_rows(of_mode.coordinates, observed),
+                "order_": of_mode.order,
+                "graph_": of_mode.graph,
+                "distances_": expand_to_full(of_mode.distances, observed, observed),
+            }
+            for name in ("affinity_", "eigenvalues_"):
+                vars(self).pop(f"{mode}_{name}", None)  # of an earlier fit
+            if isinstance(of_mode.embedding, DiffusionMap):
+                affinity = of_mode.embedding.affinity_
+                attributes["affinity_"] = expand_to_full(affinity, observed, observed)
+                attributes["eigenvalues_"] = of_mode.embedding.eigenvalues_
+            for name, value in attributes.items():
+                setattr(self, f"{mode}_{name}", value)
+        self.n_features_in_ = state.data.shape[1]
+        self._n_features_out = self.row_embedding_.shape[1]
+        self._set_names()
+
+    def _set_names(self) -> None:
+        names = {"row": "row_names_in_", "column": "feature_names_in_"}
+        for mode, attribute in names.items():
+            labels = self._state.mode(mode)[0].names
+            vars(self).pop(attribute, None)  # of an earlier fit
+            if labels is not None:
+                setattr(self, attribute, labels)
+
+    def set_names(
+        self, *, rows: ArrayLike | None = None, columns: ArrayLike | None = None
+    ) -> "CoManifold":
+        """Set the labels of the rows and columns of the fitted matrix; return the model.
+
+        Parameters
+        ----------
+        rows, columns : array-like of str, optional
+            What `row_names_in_` and `feature_names_in_` become. None leaves them as they are.
+        """
+        check_is_fitted(self)
+        state = self._state
+        sizes = state.data.shape
+        for mode, labels, n_points in zip(("row", "column"), (rows, columns), sizes, strict=True):
+            if labels is None:
+                continue
+            labels = np.asarray(labels, dtype=object)
+            if labels.shape != (n_points,):
+                raise ValueError(
+                    f"{mode}s must have one label for each of the {n_points} {mode}s, got shape "
+                    f"{labels.shape}"
+                )
+            state = replace(state, **{mode: replace(state.mode(mode)[0], names=labels)})
+        self._state = state
+        self._set_names()
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Place new rows in the embedding of the rows.
+
+        Coordinates are NaN for a row with nothing observed, and for one that is more bandwidths
+        away from all others than can be squared.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_columns)
+            NaN for missing entries. A row of the fitted matrix, with the same missing entries, is
+            placed exactly where it was. Of rows that are equal in the fitted matrix, and may have
+            different places where their neighbours were tied, it is the one with the same label
+            in a DataFrame, else the first one for its first occurrence in X, the second one for
+            its second, and so on: the fitted matrix itself gets `row_embedding_`.
+        """
+        check_is_fitted(self)
+        labels = row_names(X)
+        new = np.asarray(self._validate(X, reset=False), dtype=float)
+        refuse_infinite(new, "X")
+        return self._place(new[:, self._state.observed_columns], "row", labels)
+
+    @available_if(_can_transform)
+    def transform_columns(self, X: ArrayLike) -> Any:
+        """Place new columns in the embedding of the columns; NaN where nothing is observed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_new)
+            New columns for the rows of the fitted matrix. NaN for missing entries. A column of
+            the fitted matrix is placed exactly where it was, as in `transform`.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n_new, n_components)
+            Or a DataFrame, as `set_output` says, with the labels of the columns for its index.
+        """
+        check_is_fitted(self)
+        labels = np.asarray(X.columns) if hasattr(X, "columns") else None
+        names, known = row_names(X), self._state.row.names
+        if names is not None and known is not None and list(names) != list(known):
+            raise ValueError(
+                "the labels of the rows of X differ from those of the fit: put its rows into the "
+                "order of row_names_in_"
+            )
+        new = read_floats(sparse_to_nan(X, self.absent), "X")
+        observed = self._state.observed_rows
+        if new.ndim != 2 or new.shape[0] != len(observed) or not new.shape[1]:
+            raise ValueError(
+                f"X must have the {len(observed)} rows of the fitted matrix and some columns, "
+                f"got shape {new.shape}"
+            )
+        refuse_infinite(new, "X")
+        placed = self._place(new.T[:, observed], "column", labels)
+        return self._in_output_container(placed, labels)
+
+    def _place(self, new: Array, mode: str, labels: NDArray[Any] | None) -> Array:
+        """Return the coordinates of new rows, or of new columns given as the rows of `new`."""
+        state = self._state
+        of_mode, observed = state.mode(mode)
+        data, filled, others = state.data, state.filled, state.observed_columns
+        if mode == "column":
+            data, filled, others = data.T, filled.T, state.observed_rows
+        has_entries = ~np.isnan(new).all(axis=1)
+        warn_of_unobserved(f"new {mode}", np.flatnonzero(~has_entries))
+        coordinates = _expand_rows(of_mode.coordinates, observed)
+        placed = np.full((len(new), coordinates.shape[1]), np.nan)
+        same = find_equal_rows(new, data[:, others], labels, of_mode.names)
+        is_fitted = has_entries & (same >= 0)
+        placed[is_fitted] = coordinates[same[is_fitted]]
+        rest = np.flatnonzero(has_entries & (same < 0))
+        if rest.size:
+            in_units = state.scale * filled + state.mean
+            distances = distances_to_new(new[rest], in_units, of_mode.distances, state.total_weight)
+            placed[rest] = of_mode.embedding.transform(_sorted_for(of_mode.embedding, distances))
+        return placed
+
+    def _in_output_container(self, coordinates: Array, labels: NDArray[Any] | None) -> Any:
+        """Return coordinates in the container that `set_output` or the configuration names."""
+        own = getattr(self, "_sklearn_output_config", {}).get("transform")
+        container = own or get_config()["transform_output"]
+        names = self.get_feature_names_out()
+        if container == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(coordinates, index=labels, columns=names)
+        if container == "polars":
+            import polars as pl
+
+            return pl.DataFrame(coordinates, schema=list(names), orient="row")
+        return coordinates
+
+    def score(self, X: ArrayLike, y: Any = None, *, random_state: Any = None) -> float:  # noqa: ARG002
+        """Return minus the error on entries held out of X, so that higher is better.
+
+        A tenth of the observed entries of X is held out. A clone of the model is fitted to the
+        rest of X, together with the rows of the fitted matrix that X does not contain. The score
+        is minus the root-mean-square error of its filled-in values at the held-out entries, in
+        standard deviations of these. So no entry is predicted from itself, neither in
+        cross-validation over rows nor for the fitted matrix.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+            NaN for missing entries.
+        y : ignored
+        random_state : int, RandomState or None, default=None
+            Which entries are held out. By default the `random_state` of the model; if that is
+            None as well, every call holds out others.
+        """
+        check_is_fitted(self)
+        labels = row_names(X)
+        X = check_matrix(self._validate(X, reset=False))
+        seed = self.random_state if random_state is None else random_state
+        held_out = hold_out(X, random_state=seed)
+        if held_out is None:
+            raise ValueError("X has too few observed entries to hold out any of them")
+        state = self._state
+        same = find_equal_rows(X, state.data, labels, state.row.names)
+        others = np.delete(state.data, same[same >= 0], axis=0)
+        model = clone(self).set_params(keep_scales=False, checkpoint=None)
+        filled = model.fit(np.vstack([held_out.rest(), others])).filled_
+        return -held_out.relative_error(filled[held_out.rows, held_out.columns])
+
+    def costs_at(
+        self, l: int | None = None, k: int | None = None, *, index: int | None = None
+    ) -> tuple[float, float]:
+        """Return the row cost and the column cost of a scale in the units of the data.
+
+        With them, ``co_cluster(model.data_, model.row_graph_, model.column_graph_, row_cost=...,
+        column_cost=..., penalty=model.penalty_)`` solves the problem of that scale, if no rows or
+        columns are unobserved and no entries ignored (else leave these out). With warm starts and
+        a concave penalty the two can end in different local minima; `co_cluster` stays in that
+        of the model if `init` is `estimate_at`.
+
+        Parameters
+        ----------
+        l, k : int
+            The exponents of the costs 2^l and 2^k in standard units.
+        index : int
+            The position of the scale in `scales_`, instead of l and k.
+        """
+        scale = self._state.scales[self._scale_index(l, k, index)]
+        factor = get_penalty(self.penalty).rescaled(self.scale_)[1]
+        return factor * scale.row_cost, factor * scale.column_cost
+
+    @property
+    def penalty_(self) -> Penalty:
+        """The penalty in the units of the data, which goes with `costs_at`."""
+        if not hasattr(self, "_state"):
+            raise AttributeError("penalty_ is known after fit")
+        return get_penalty(self.penalty).rescaled(self.scale_)[0]
+
+    def blocks_at(
+        self, l: int | None = None, k: int | None = None, *, index: int | None = None
+    ) -> Blocks:
+        """Return the block values, in the units of the data, and the cluster labels at a scale.
+
+        The scale is given by l and k, or by its position in `scales_`. Labels are -1 for rows
+        and columns without an observed entry. Needs `keep_scales`, as do the next four methods.
+        """
+        blocks, state = self._kept_blocks(l, k, index), self._state
+        return Blocks(
+            state.scale * blocks.values + state.mean,
+            _expand_labels(blocks.row_labels, state.observed_rows),
+            _expand_labels(blocks.column_labels, state.observed_columns),
+        )
+
+    def row_labels_at(
+        self, l: int | None = None, k: int | None = None, *, index: int | None = None
+    ) -> Labels:
+        """Return the clusters of the rows at a scale; -1 for rows without an observed entry."""
+        return self.blocks_at(l, k, index=index).row_labels
+
+    def column_labels_at(
+        self, l: int | None = None, k: int | None = None, *, index: int | None = None
+    ) -> Labels:
+        """Return the clusters of the columns at a scale; -1 where nothing is observed."""
+        return self.blocks_at(l, k, index=index).column_labels
+
+    def estimate_at(
+        self, l: int | None = None, k: int | None = None, *, index: int | None = None
+    ) -> Array:
+        """Return the smooth estimate at a scale, in the units of the data."""
+        blocks, state = self._kept_blocks(l, k, index), self._state
+        estimate = blocks.expand() * state.scale + state.mean
+        return expand_to_full(estimate, state.observed_rows, state.observed_columns)
+
+    def filled_at(
+        self, l: int | None = None, k: int | None = None, *, index: int | None = None
+    ) -> Array:
+        """Return the data, filled in with the estimate at a scale."""
+        estimate = self.estimate_at(l, k, index=index)
+        return np.where(np.isnan(self.data_), estimate, self.data_)
+
+    def _kept_blocks(self, l: int | None, k: int | None, index: int | None) -> Blocks:
+        check_is_fitted(self)
+        if self._state.blocks is None:
+            raise ValueError("the scales were not kept: fit with keep_scales=True to look at them")
+        return self._state.blocks[self._scale_index(l, k, index)]
+
+    def _scale_index(self, l: int | None, k: int | None, index: int | None) -> int:
+        """Return the position in `scales_` of a scale given by l and k, or by that position."""
+        check_is_fitted(self)
+        scales = self._state.scales
+        if index is not None:
+            if l is not None or k is not None:
+                raise ValueError("a scale is given by l and k or by index, not by both")
+            if not -len(scales) <= index < len(scales):
+                raise ValueError(f"index must be less than {len(scales)}, got {index}")
+            return int(index)
+        for i, scale in enumerate(scales):
+            if (scale.l, scale.k) == (l, k):
+                return i
+        first, last = (
+            [end(getattr(scale, name) for scale in scales) for name in "lk"] for end in (min, max)
+        )
+        raise ValueError(
+            f"there is no scale ({l}, {k}): l runs from {first[0]} to {last[0]}, k from "
+            f"{first[1]} to {last[1]}, and scales that would repeat others are left out; scales_ "
+            "lists them"
+        )
+
+    @property
+    def row_linkage_(self) -> Array:
+        """Row clusters as they join while both costs grow; heights are row costs."""
+        return self._linkage(0)
+
+    @property
+    def column_linkage_(self) -> Array:
+        """Column clusters as they join while both costs grow; heights are column costs."""
+        return self._linkage(1)
+
+    def _linkage(self, mode: int) -> Array:
+        """Return the tree of clusters along a path of scales that ends with one cluster.
+
+        The path follows the chain of scales while the cost of this mode grows along it, then
+        this cost grows alone, then the other.
+        """
+        state = getattr(self, "_state", None)
+        if state is None or state.blocks is None:
+            raise AttributeError("linkages need the scales: fit with keep_scales=True")
+        kept = {(scale.l, scale.k): i for i, scale in enumerate(state.scales)}
+        chain, own, other = TRAVERSALS[state.traversal][0], (1 - mode, mode), (mode, 1 - mode)
+        path = [(state.scales[0].l, state.scales[0].k)]
+        for step in ([chain, own] if chain[mode] else [own]) + [other]:
+            while (ahead := _next_scale(kept, path[-1], step)) is not None:
+                path.append(ahead)
+        # Costs as long as they grow, and doubled for every step after that.
+        heights = [2.0 ** path[0][mode]]
+        for place in path[1:]:
+            heights.append(max(2.0 * heights[-1], 2.0 ** place[mode]))
+        name, observed = (
+            ("row_labels", state.observed_rows),
+            ("column_labels", state.observed_columns),
+        )[mode]
+        labels = [getattr(state.blocks[kept[place]], name) for place in path]
+        return nested_linkage([_separate(_expand_labels(x, observed)) for x in labels], heights)
+
+    def find_clusters(self, mode: str = "row") -> Clusters:
+        """Return the clusters that persist longest while the cost grows; one if none do.
+
+        Parameters
+        ----------
+        mode : {"row", "column"}, default="row"
+
+        Returns
+        -------
+        clusters : Clusters
+            With `labels`, `n_clusters` and `n_doublings`. Needs `keep_scales`.
+        """
+        check_is_fitted(self)
+        check_choice("mode", mode, ["row", "column"])
+        of_mode, observed = self._state.mode(mode)
+        return find_clusters(getattr(self, f"{mode}_linkage_"), observed, of_mode.order)
+
+    def plot(
+        self,
+        *,
+        row_labels: ArrayLike | None = None,
+        column_labels: ArrayLike | None = None,
+        l: int | None = None,
+        k: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """Draw the whole result as a single Matplotlib figure.
+
+        The matrix as given, organised and filled in, both embeddings, the clusters over the
+        scales, the spectrum, and how well each scale was solved.
+
+        Parameters
+        ----------
+        row_labels, column_labels : array-like, optional
+            The group of each row and column, by which they are coloured.
+        l, k : int, optional
+            A scale to fill in the matrix with, and to take clusters from.
+        **options
+            See `comanifold.plotting.overview`.
+
+        Returns
+        -------
+        figure : Figure
+        """
+        from .plotting import overview
+
+        return overview(
+            self, row_labels=row_labels, column_labels=column_labels, l=l, k=k, **options
+        )
+
+    def save(self, directory: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Write the fitted model to a directory, completely or not at all.
+
+        There are two files in it: arrays.npz, read without pickle, and model.json with the
+        parameters, labels, scales and versions; and a hidden list of what was written. `load`
+        returns a model with the same bits.
+
+        Parameters
+        ----------
+        directory : path
+            Must not exist, or be empty.
+        overwrite : bool, default=False
+            Replace the model that was saved there. Other files in the directory stay. If its own
+            files have been changed since, it is refused.
+
+        Raises
+        ------
+        ValueError
+            If a part of the model is not data: an embedding other than "diffusion" or a
+            `DiffusionMap`, or a penalty that is not one of `comanifold.penalties`.
+        """
+        check_is_fitted(self)
+        write_model(self, directory, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike) -> "CoManifold":
+        """Return the model that was saved to a directory. Nothing in it is ever executed.
+
+        Parameters
+        ----------
+        directory : path
+
+        Raises
+        ------
+        ValueError
+            If it is damaged, not a model, or of another version of the format.
+        """
+        parameters, state = read_model(directory, lambda given: check_settings(cls(**given)))
+        model = cls(**parameters)
+        model._set_state(state)
+        return model
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = self.absent is not None
         return tags
+
+
+# Not in the class, where scikit-learn would wrap it into a method that is always there.
+CoManifold.transform = available_if(_can_transform)(CoManifold.transform)
+
+
+def _scales_as_arrays(scales: list[Any]) -> dict[str, NDArray[Any]]:
+    """Return scales as a dict of arrays."""
+    names = ("l", "k", "row_cost", "column_cost", "n_row_clusters", "n_column_clusters")
+    names += ("objective", "n_iter", "status", "seconds", "weight")
+    columns = {name: np.array([getattr(scale, name) for scale in scales]) for name in names}
+    for name in ("stationarity", "gap"):
+        values = [getattr(scale.certificate, name) for scale in scales]
+        if None not in values:
+            columns[name] = np.array(values)
+    return columns
+
+
+def _sorted_for(embedding: Any, distances: Any) -> Any:
+    """Return sparse distances in the order that the neighbour graphs of scikit-learn expect."""
+    if not sparse.issparse(distances) or isinstance(embedding, DiffusionMap):
+        return distances
+    return sort_graph_by_row_values(distances, copy=True, warn_when_not_sorted=False)
+
+
+def _expand_rows(coordinates: Array, observed: Mask) -> Array:
+    """Return coordinates of all points, NaN for those without an observed entry."""
+    return expand_to_full(coordinates, observed, np.ones(coordinates.shape[1], dtype=bool))
+
+
+def _expand_labels(labels: Labels, observed: Mask) -> Labels:
+    """Return labels of all points, -1 for those without an observed entry."""
+    everything = np.full(len(observed), -1)
+    everything[observed] = labels
+    return everything
+
+
+def _separate(labels: Labels) -> Labels:
+    """Return the labels with a cluster of its own for every point that has none."""
+    unlabelled = np.flatnonzero(labels < 0)
+    labels[unlabelled] = labels.max() + 1 + np.arange(len(unlabelled))
+    return labels
+
+
+def _next_scale(
+    kept: Collection[tuple[int, int]], start: tuple[int, int], step: tuple[int, int]
+) -> tuple[int, int] | None:
+    """Return the nearest scale in a direction; None if there is none."""
+    ahead = [
+        (l, k)
+        for l, k in kept
+        if (n := max(l - start[0], k - start[1])) > 0
+        and (l, k) == (start[0] + n * step[0], start[1] + n * step[1])
+    ]
+    return min(ahead, default=None)

@@ -159,7 +159,7 @@ def test_a_full_disk_ends_the_run_and_leaves_what_was_there(tmp_path):
         env={name: value for name, value in os.environ.items() if "COVERAGE" not in name},
     )
     assert result.returncode == 1
-    assert "a file that was there is unchanged: File too large" in result.stderr
+    assert "any existing file is unchanged: File too large" in result.stderr
     assert "Traceback" not in result.stderr
     assert tables(tmp_path) == before
     assert not list(tmp_path.glob("**/.comanifold-*"))

@@ -1,4 +1,4 @@
-"""Single files: whole or not there, and temporary folders that are cleared away again."""
+"""Atomic files, backups, and temporary folders that are deleted after a kill."""
 
 import errno
 import os
@@ -7,10 +7,14 @@ import sys
 
 import pytest
 
-from comanifold import _io
-from comanifold._io import TemporaryFolder, atomic_file, check_space, write_with_backup
-from comanifold._io import _files as files
-from comanifold._io import _locks as locks
+from comanifold._io import (
+    OwnedFolder,
+    TemporaryFolder,
+    atomic_file,
+    check_space,
+    files,
+    write_with_backup,
+)
 
 HOLD = """
 import sys, time
@@ -29,7 +33,7 @@ def names(folder):
 
 
 def killed_while_writing(folder):
-    """Leaves what a process leaves that is killed while it writes to a folder."""
+    """Kill a process while it writes to a folder; return the temporary folder it leaves."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, folder], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -38,7 +42,7 @@ def killed_while_writing(folder):
     return next(folder.glob(".comanifold-*"))
 
 
-def test_a_file_that_could_not_be_written_leaves_the_old_one(tmp_path):
+def test_a_failed_write_leaves_the_old_file(tmp_path):
     file = tmp_path / "a" / "t.csv"
     with atomic_file(file) as part:
         part.write_text("old")
@@ -49,7 +53,7 @@ def test_a_file_that_could_not_be_written_leaves_the_old_one(tmp_path):
             raise OSError(errno.ENOSPC, "no space left")
 
     with pytest.raises(
-        OSError, match=r"could not write .*t\.csv.* is unchanged: no space"
+        OSError, match=r"could not write .*t\.csv.* existing file is unchanged: no space"
     ) as caught:
         fail()
     assert caught.value.errno == errno.ENOSPC
@@ -57,7 +61,7 @@ def test_a_file_that_could_not_be_written_leaves_the_old_one(tmp_path):
     assert names(tmp_path) == ["a", "a/t.csv"]
 
 
-def test_the_file_is_not_there_before_it_is_complete(tmp_path):
+def test_the_file_does_not_exist_before_it_is_complete(tmp_path):
     file = tmp_path / "t.npz"
     with atomic_file(file) as part:
         part.write_text("new")
@@ -68,7 +72,7 @@ def test_the_file_is_not_there_before_it_is_complete(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
-def test_files_have_the_mode_that_the_system_gives(tmp_path):
+def test_files_have_the_default_mode_of_the_system(tmp_path):
     before = os.umask(0o027)
     try:
         with atomic_file(tmp_path / "t.csv") as part:
@@ -82,7 +86,7 @@ def test_the_umask_is_never_changed(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "umask", lambda _: pytest.fail("umask is that of the whole process"))
     with atomic_file(tmp_path / "t.csv") as part:
         part.write_text("x")
-    with _io.OwnedFolder(tmp_path / "d", "test") as folder, folder.write("a") as part:
+    with OwnedFolder(tmp_path / "d", "test") as folder, folder.write("a") as part:
         part.write_text("x")
 
 
@@ -114,7 +118,7 @@ def test_leftovers_of_a_killed_process_are_cleared_and_nothing_else(tmp_path):
     ]
 
 
-def test_what_somebody_put_among_leftovers_stays(tmp_path):
+def test_foreign_files_among_leftovers_are_kept(tmp_path):
     left = killed_while_writing(tmp_path)
     (left / "thesis.txt").write_text("mine")
     (left / "half").unlink()
@@ -141,7 +145,7 @@ def test_nothing_is_deleted_behind_a_link(tmp_path):
     assert (left / "deep").is_symlink()
 
 
-def test_the_temporary_folder_of_a_process_that_is_alive_stays(tmp_path):
+def test_the_temporary_folder_of_a_running_process_is_kept(tmp_path):
     with TemporaryFolder(tmp_path) as temporary:
         temporary.file("half").write_text("half")
         files.clear_leftovers(tmp_path)
@@ -149,7 +153,7 @@ def test_the_temporary_folder_of_a_process_that_is_alive_stays(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_names_that_lead_elsewhere_are_not_followed(tmp_path):
+def test_paths_that_leave_the_folder_are_not_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     folder = tmp_path / "ours"
     folder.mkdir()
@@ -158,7 +162,7 @@ def test_names_that_lead_elsewhere_are_not_followed(tmp_path):
     assert (tmp_path / "mine").exists()
 
 
-def test_a_file_that_is_there_is_kept_as_a_backup(tmp_path):
+def test_an_existing_file_is_kept_as_a_backup(tmp_path):
     file = tmp_path / "t.csv"
     assert write_with_backup(file, lambda part: part.write_text("1")) is None
     (tmp_path / "t.csv.bak").mkdir()
@@ -168,7 +172,7 @@ def test_a_file_that_is_there_is_kept_as_a_backup(tmp_path):
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EPERM, "no links"), NotImplementedError()])
-def test_backups_where_there_are_no_hard_links(tmp_path, monkeypatch, error):
+def test_backups_without_hard_links(tmp_path, monkeypatch, error):
     def no_links(*_arguments, **_options):
         raise error
 
@@ -179,7 +183,7 @@ def test_backups_where_there_are_no_hard_links(tmp_path, monkeypatch, error):
     assert file.read_text() == "2"
 
 
-def test_a_link_that_is_there_is_kept_as_a_backup(tmp_path):
+def test_an_existing_link_is_kept_as_a_backup(tmp_path):
     (tmp_path / "target").write_text("mine")
     (tmp_path / "t.csv").symlink_to("target")
     backup = write_with_backup(tmp_path / "t.csv", lambda part: part.write_text("new"))
@@ -202,7 +206,7 @@ def test_a_backup_is_made_only_when_the_new_file_is_complete(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs limits")
-def test_too_little_room_is_noticed_before_and_leaves_nothing(tmp_path, monkeypatch):
+def test_too_little_space_is_an_error_that_leaves_nothing(tmp_path, monkeypatch):
     check_space(tmp_path, 5_000_000)
     assert names(tmp_path) == []
     script = (
@@ -226,8 +230,8 @@ def test_too_little_room_is_noticed_before_and_leaves_nothing(tmp_path, monkeypa
     assert names(tmp_path) == []
 
 
-def test_files_are_flushed_with_handles_for_writing(tmp_path, monkeypatch):
-    """As Windows wants it."""
+def test_files_are_flushed_with_writable_handles(tmp_path, monkeypatch):
+    """Windows flushes no others."""
     fcntl = pytest.importorskip("fcntl")
     fsync = os.fsync
 
@@ -239,13 +243,13 @@ def test_files_are_flushed_with_handles_for_writing(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", as_on_windows)
     with atomic_file(tmp_path / "t.csv") as part:
         part.write_text("x")
-    with _io.OwnedFolder(tmp_path / "d", "test") as folder, folder.publish(last="a") as temporary:
+    with OwnedFolder(tmp_path / "d", "test") as folder, folder.publish(last="a") as temporary:
         temporary.file("a").write_text("x")
     assert (tmp_path / "d" / "a").exists()
 
 
 def test_a_file_that_another_program_has_open_is_unchanged(tmp_path, monkeypatch):
-    """Windows replaces no open files."""
+    """Windows does not replace open files."""
     file = tmp_path / "t.csv"
     file.write_text("old")
 
@@ -264,7 +268,7 @@ def test_a_file_that_another_program_has_open_is_unchanged(tmp_path, monkeypatch
     assert file.read_text() == "old"
 
 
-def test_where_nothing_can_be_locked_files_are_written_all_the_same(tmp_path, monkeypatch):
+def test_files_are_written_on_file_systems_without_locks(tmp_path, monkeypatch):
     def no_locks(_file):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -276,37 +280,10 @@ def test_where_nothing_can_be_locked_files_are_written_all_the_same(tmp_path, mo
     assert names(tmp_path) == [".comanifold-x", "t.csv"]
 
 
-def test_locks_on_windows(tmp_path, monkeypatch):
-    """Through a stand-in for msvcrt that locks as it does."""
-    locked = set()
-
-    class Msvcrt:
-        LK_NBLCK = 2
-
-        @staticmethod
-        def locking(handle, mode, n_bytes):
-            assert (mode, n_bytes) == (2, 1)
-            place = os.lseek(handle, 0, os.SEEK_CUR)
-            assert place > 1 << 30  # readers are not shut out
-            key = os.fstat(handle).st_ino
-            if key in locked:
-                raise PermissionError(errno.EACCES, "Permission denied")
-            locked.add(key)
-
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    monkeypatch.setitem(sys.modules, "msvcrt", Msvcrt)
-    path = tmp_path / "f"
-    path.write_bytes(b"text")
-    with open(path, "r+b") as one, open(path, "r+b") as other:
-        assert locks.try_lock(one)
-        assert one.read() == b"text"
-        assert not locks.try_lock(other)
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
 @pytest.mark.parametrize("through_link", [False, True])
 def test_a_pipe_is_not_replaced(tmp_path, through_link):
-    """As root, a report to /dev/null would put a file in its place."""
+    """As root, writing to /dev/null would replace it by a file."""
     os.mkfifo(tmp_path / "pipe")
     path = tmp_path / "pipe"
     if through_link:
@@ -332,7 +309,7 @@ with atomic_file(Path(sys.argv[1])) as part:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs such names")
 @pytest.mark.parametrize("name", ["a\nb", "x\n* publishing", '"a"', '"', os.fsdecode(b"\xff")])
-def test_leftovers_of_files_with_odd_names_are_cleared(tmp_path, name):
+def test_leftovers_with_unusual_names_are_cleared(tmp_path, name):
     done = subprocess.run([sys.executable, "-c", NAMED, tmp_path / name], check=False)
     assert done.returncode == 1
     assert len(names(tmp_path)) == 3

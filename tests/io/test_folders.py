@@ -1,4 +1,4 @@
-"""Folders with a manifest: only what it names, and is unchanged, is replaced or deleted."""
+"""Folders with a manifest: only unchanged files that it names are replaced or deleted."""
 
 import errno
 import json
@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from comanifold._io import OwnedFolder, check_folder, complete_publication, kind_of_folder
-from comanifold._io import _folders as folders
 
 MANIFEST = ".comanifold.json"
 
@@ -30,7 +29,7 @@ def contents(folder):
             if (folder / name).is_file() and name != MANIFEST}  # fmt: skip
 
 
-def test_results_take_the_place_of_earlier_ones(tmp_path):
+def test_results_replace_earlier_ones(tmp_path):
     path = tmp_path / "out"
     publish(path, last="1", sub__old="1", both="1")
     (path / "mine").write_text("mine")
@@ -44,7 +43,7 @@ def test_results_take_the_place_of_earlier_ones(tmp_path):
     assert not (path / "new").exists()
 
 
-def test_a_file_that_somebody_has_changed_is_not_replaced(tmp_path):
+def test_a_changed_file_is_not_replaced(tmp_path):
     path = tmp_path / "out"
     publish(path, last="1", table="1")
     (path / "table").write_text("1, and my own remarks")
@@ -62,7 +61,7 @@ def test_a_file_that_somebody_has_changed_is_not_replaced(tmp_path):
     assert (path / "table").read_text() == "3"
 
 
-def test_a_changed_file_that_is_not_written_again_stays(tmp_path):
+def test_a_changed_file_that_is_not_written_again_is_kept(tmp_path):
     path = tmp_path / "out"
     publish(path, last="1", table="1")
     (path / "table").write_text("mine")
@@ -94,14 +93,14 @@ def test_a_folder_may_be_a_link_or_exist_already(tmp_path):
     assert contents(tmp_path / "real") == {"last": "1"}
 
 
-def test_a_folder_that_was_made_for_nothing_is_gone(tmp_path):
+def test_an_unused_new_folder_is_removed(tmp_path):
     OwnedFolder(tmp_path / "new", "test").close()
     (tmp_path / "old").mkdir()
     OwnedFolder(tmp_path / "old", "test").close()
     assert names(tmp_path) == ["old"]
 
 
-def test_removing_leaves_what_is_not_ours(tmp_path):
+def test_removing_keeps_foreign_files(tmp_path):
     path = tmp_path / "out"
     publish(path, last="1", sub__table="1")
     (path / "mine").write_text("mine")
@@ -122,9 +121,9 @@ def test_removing_leaves_what_is_not_ours(tmp_path):
     [b"", b"{}\n", b"[1]\n", b"\xff\xfe\n", b'{"format": "comanifold folder 1"}\n',
      b'{"format": "other", "kind": "test", "token": "x", "created": true}\n'],
 )  # fmt: skip
-def test_a_manifest_that_is_not_ours_is_refused_and_left_alone(tmp_path, content):
+def test_an_invalid_manifest_is_refused_and_unchanged(tmp_path, content):
     (tmp_path / MANIFEST).write_bytes(content)
-    with pytest.raises(ValueError, match="not ours"):
+    with pytest.raises(ValueError, match="not written by comanifold"):
         OwnedFolder(tmp_path, "test")
     assert (tmp_path / MANIFEST).read_bytes() == content
     assert kind_of_folder(tmp_path) is None
@@ -142,7 +141,7 @@ def test_a_manifest_that_is_a_folder_or_a_link_is_refused(tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_manifest_that_was_cut_short_says_what_it_said_before(tmp_path):
+def test_the_last_line_of_a_truncated_manifest_is_ignored(tmp_path):
     publish(tmp_path, last="1")
     path = tmp_path / MANIFEST
     content = path.read_bytes()
@@ -152,7 +151,7 @@ def test_a_manifest_that_was_cut_short_says_what_it_said_before(tmp_path):
     assert all(json.loads(line) for line in path.read_bytes().splitlines())
 
 
-def test_other_kinds_are_refused(tmp_path):
+def test_folders_of_other_kinds_are_refused(tmp_path):
     publish(tmp_path, last="1")
     with pytest.raises(ValueError, match="holds a test of comanifold, not a model"):
         OwnedFolder(tmp_path, "model")
@@ -160,7 +159,7 @@ def test_other_kinds_are_refused(tmp_path):
         check_folder(tmp_path, kind="model", overwrite=True)
 
 
-def test_where_results_may_go(tmp_path):
+def test_folders_in_which_results_may_be_written(tmp_path):
     check_folder(tmp_path / "new", kind="test", overwrite=False)
     check_folder(tmp_path, kind="test", overwrite=False)
     (tmp_path / "mine").write_text("mine")
@@ -170,7 +169,7 @@ def test_where_results_may_go(tmp_path):
         with pytest.raises(FileExistsError, match="is a file"):
             check_folder(tmp_path / "mine", kind="test", overwrite=overwrite)
     (tmp_path / "link").symlink_to("nowhere")
-    with pytest.raises(FileExistsError, match="is not there"):
+    with pytest.raises(FileExistsError, match="does not exist"):
         check_folder(tmp_path / "link", kind="test", overwrite=False)
     publish(tmp_path / "out", last="1")
     with pytest.raises(FileExistsError, match="or overwrite it"):
@@ -178,7 +177,7 @@ def test_where_results_may_go(tmp_path):
     check_folder(tmp_path / "out", kind="test", overwrite=True)
 
 
-def test_a_folder_whose_results_were_deleted_is_empty_again(tmp_path):
+def test_a_folder_whose_results_were_deleted_counts_as_empty(tmp_path):
     publish(tmp_path, last="1", sub__a="1")
     (tmp_path / "last").unlink()
     with pytest.raises(FileExistsError, match="or overwrite it"):
@@ -189,7 +188,7 @@ def test_a_folder_whose_results_were_deleted_is_empty_again(tmp_path):
     assert contents(tmp_path) == {"last": "2"}
 
 
-def test_one_process_at_a_time(tmp_path):
+def test_a_folder_is_opened_once_at_a_time(tmp_path):
     with (
         OwnedFolder(tmp_path, "test"),
         pytest.raises(RuntimeError, match="in use by another run"),
@@ -205,6 +204,19 @@ folder = OwnedFolder(sys.argv[1], "test")
 print("mine", flush=True)
 time.sleep(600)
 """
+
+
+def test_leftovers_alone_count_as_empty(tmp_path):
+    """Of a process that was killed before it created the manifest."""
+    code = (
+        "import os, sys; from pathlib import Path; from comanifold._io import TemporaryFolder\n"
+        "TemporaryFolder(Path(sys.argv[1])).file('manifest').write_text('{'); os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
+    assert len(names(tmp_path)) == 3
+    check_folder(tmp_path, kind="test", overwrite=False)
+    publish(tmp_path, last="1")
+    assert names(tmp_path) == [MANIFEST, "last"]
 
 
 def test_a_second_process_is_refused_until_the_first_is_dead(tmp_path):
@@ -278,7 +290,7 @@ def test_results_that_cannot_all_be_moved_are_moved_by_the_next_process(tmp_path
         patch.setattr(os, "replace", open_elsewhere)
         with pytest.raises(PermissionError) as caught:
             publish(tmp_path, last="2", a="2", b="2")
-    assert "the next command on this folder puts them into place" in caught.value.__notes__[0]
+    assert "the next command on this folder moves them to their places" in caught.value.__notes__[0]
     assert not (tmp_path / "last").exists()
     complete_publication(tmp_path, "test")
     assert contents(tmp_path) == {"last": "2", "a": "2", "b": "2"}
@@ -301,7 +313,7 @@ def test_a_single_file_is_replaced_if_it_is_ours(tmp_path):
     assert names(tmp_path) == [MANIFEST, "b", "sub", "sub/a"]
 
 
-def test_what_appears_while_a_file_is_written_is_not_replaced(tmp_path):
+def test_a_file_created_meanwhile_is_not_replaced(tmp_path):
     def write(folder):
         with folder.write("a") as part:
             part.write_text("ours")
@@ -333,17 +345,17 @@ def test_a_manifest_on_a_full_disk_stays_readable(tmp_path):
         assert [folder.owns(str(i)) for i in range(n_written)] == [True] * n_written
 
 
-def test_long_manifests_are_refused(tmp_path, monkeypatch):
+def test_long_manifests_are_refused(tmp_path):
     publish(tmp_path, last="1")
-    monkeypatch.setattr(folders, "_MOST_BYTES", 10)
+    os.truncate(tmp_path / MANIFEST, (1 << 30) + 1)  # sparse
     with pytest.raises(ValueError, match="too long"):
         OwnedFolder(tmp_path, "test")
     assert kind_of_folder(tmp_path) is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs limits")
-def test_results_that_cannot_be_announced_on_a_full_disk_are_kept(tmp_path):
-    """The next command on the folder must not take them for leftovers."""
+def test_results_are_kept_when_the_manifest_is_on_a_full_disk(tmp_path):
+    """The next command on the folder must not delete them as leftovers."""
     path = tmp_path / "out"
     publish(path, last="1")
     size = (path / MANIFEST).stat().st_size
@@ -364,8 +376,8 @@ def test_results_that_cannot_be_announced_on_a_full_disk_are_kept(tmp_path):
     assert contents(path) == {"last": "3", f"{kept.name}/last": "2"}
 
 
-def test_old_results_stay_when_announced_ones_were_deleted(tmp_path, monkeypatch):
-    """Killed after the announcement; then somebody deletes the hidden folder."""
+def test_old_results_are_kept_when_announced_ones_were_deleted(tmp_path, monkeypatch):
+    """The process was killed after the announcement, then somebody deleted the hidden folder."""
     publish(tmp_path, last="1", a="1", only_old="1")
 
     def killed(*_):
@@ -423,7 +435,7 @@ def test_results_are_kept_beside_a_folder_that_was_moved_while_in_use(tmp_path, 
 
 @pytest.mark.skipif(os.name != "posix", reason="open files cannot be moved")
 @pytest.mark.parametrize("change", [moved, deleted, replaced, linked])
-def test_nothing_is_written_to_what_took_the_place_of_a_folder(tmp_path, change):
+def test_nothing_is_written_to_a_folder_that_replaced_ours(tmp_path, change):
     path = tmp_path / "out"
     with OwnedFolder(path, "test") as folder:
         change(path)
@@ -434,7 +446,7 @@ def test_nothing_is_written_to_what_took_the_place_of_a_folder(tmp_path, change)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="open files cannot be moved")
-def test_an_empty_folder_that_took_the_place_of_one_stays(tmp_path):
+def test_an_empty_folder_that_replaced_ours_is_kept(tmp_path):
     path = tmp_path / "out"
     publish(path, last="1")
     folder = OwnedFolder(path, "test")
@@ -443,8 +455,8 @@ def test_an_empty_folder_that_took_the_place_of_one_stays(tmp_path):
     assert path.is_dir()
 
 
-def test_a_folder_of_others_in_which_nothing_was_written_gets_no_manifest(tmp_path):
-    """With one it would count as a folder of ours, and take results among the files of others."""
+def test_a_foreign_folder_in_which_nothing_was_written_gets_no_manifest(tmp_path):
+    """With a manifest it would count as ours, and take results among foreign files."""
     (tmp_path / "mine").write_text("mine")
     with OwnedFolder(tmp_path, "test") as folder, pytest.raises(FileExistsError):
         folder.refuse_taken(["mine"])

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from oracles.fits import random_blocks
 from scipy.spatial.distance import pdist, squareform
 
-from comanifold._fit import held_out
-from comanifold._fit.held_out import Hidden
-from comanifold._fit.scale_weights import CostWeights, ErrorWeights, FixedWeights
+from comanifold._fit.held_out import HeldOut
+from comanifold._fit.scale_weights import CostWeights, FixedWeights, HeldOutWeights
 from comanifold.metrics import MultiScaleMetric
 from comanifold.solvers import Certificate, Scale
 
@@ -62,66 +61,14 @@ def test_weights_by_error_fall_with_it():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 15))
     X[rng.random(X.shape) < 0.3] = np.nan
-    hidden = Hidden(X)
+    hidden = HeldOut(X)
     rows, columns = np.arange(20), np.arange(15)
-    weigh = ErrorWeights(hidden)
+    weigh = HeldOutWeights(hidden)
     truth = np.nan_to_num(X)
     weights = [weigh(0, 0, truth + error, rows, columns) for error in (0.5, 1.0, 2.0)]
     errors = np.array([0.5, 1.0, 2.0]) ** 2 + hidden.floor
     np.testing.assert_allclose(weights, errors**-10.0)
     assert np.isfinite(weigh(0, 0, truth, rows, columns))
-
-
-class TestHidden:
-    def matrix(self, seed=0, missing=0.4, shape=(30, 20)):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=shape)
-        X[rng.random(X.shape) < missing] = np.nan
-        return X
-
-    def test_a_tenth_is_hidden_at_all_values(self):
-        X = self.matrix()
-        hidden = Hidden(X)
-        n_observed = (~np.isnan(X)).sum()
-        assert 0.07 * n_observed <= len(hidden.values) <= 0.11 * n_observed
-        np.testing.assert_array_equal(hidden.values, X[hidden.rows, hidden.columns])
-        assert np.isnan(hidden.rest()[hidden.rows, hidden.columns]).all()
-        others = np.ones(X.shape, dtype=bool)
-        others[hidden.rows, hidden.columns] = False
-        np.testing.assert_array_equal(hidden.rest()[others], X[others])
-        ranks = np.searchsorted(np.sort(X[~np.isnan(X)]), hidden.values)
-        # Every tenth from both ends, the outermost left alone.
-        assert set(np.minimum(ranks, n_observed - 1 - ranks) % 10) == {5}
-        ranks = ranks / n_observed
-        assert np.abs(np.sort(ranks) - np.linspace(0, 1, len(ranks))).max() < 0.1
-
-    def test_every_row_and_column_keeps_two(self):
-        for seed in range(20):
-            X = self.matrix(seed, missing=0.85)
-            before, after = ~np.isnan(X), ~np.isnan(Hidden(X).rest())
-            for axis in (0, 1):
-                assert (after.sum(axis) >= np.minimum(before.sum(axis), 2)).all()
-
-    def test_the_choice_depends_on_neither_order_nor_units(self):
-        X = self.matrix(1)
-        rng = np.random.default_rng(2)
-        rows, columns = rng.permutation(30), rng.permutation(20)
-        chosen = np.isnan(Hidden(X).rest())
-        changed = np.isnan(Hidden(-3.0 * X[rows][:, columns] + 5.0).rest())
-        np.testing.assert_array_equal(changed, chosen[rows][:, columns])
-        np.testing.assert_array_equal(np.isnan(Hidden(X.T).rest()), chosen.T)
-
-    def test_in_parts_it_is_the_same(self, monkeypatch):
-        monkeypatch.setattr(held_out, "_COLUMNS_AT_ONCE", 3)
-        for shape in ((30, 20), (20, 30)):
-            X = np.round(self.matrix(3, shape=shape))  # many ties
-            one, other = Hidden(X), Hidden(X, in_parts=True)
-            np.testing.assert_array_equal(one.rest(), other.rest())
-
-    def test_nothing_is_hidden_of_a_complete_or_tiny_matrix(self):
-        assert len(Hidden(np.random.default_rng(0).normal(size=(9, 9))).values) == 0
-        tiny = np.array([[1.0, 2.0, np.nan], [np.nan, 3.0, 4.0], [8.0, np.nan, 9.0]])
-        assert len(Hidden(tiny).values) == 0
 
 
 def test_weights_as_before_look_at_the_nearest_scale():

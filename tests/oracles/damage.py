@@ -1,13 +1,15 @@
-"""Files that are damaged, or made to do harm."""
+"""Damaged and malicious files."""
 
+import hashlib
 import io
+import json
 import os
 import zipfile
 
 import numpy as np
 from hypothesis import strategies as st
 
-# Values that do not fit where a number, a text, a list or a truth value is expected.
+# Wrong values where a number, a text, a list or a boolean is expected.
 ODD_JSON = st.one_of(
     st.none(),
     st.booleans(),
@@ -15,7 +17,9 @@ ODD_JSON = st.one_of(
     st.sampled_from([2**63, -(10**400), 1e300, float("inf"), float("nan")]),
     st.text(max_size=3),
     st.lists(st.integers(0, 2), max_size=2),
-    st.dictionaries(st.sampled_from(["penalty", "x"]), st.sampled_from([1, "Log", []]), max_size=2),
+    st.dictionaries(
+        st.sampled_from(["class", "x"]), st.sampled_from([1, "Log", "DiffusionMap"]), max_size=2
+    ),
 )
 
 ODD_ARRAYS = [
@@ -47,22 +51,22 @@ class Bomb:
 
 @st.composite
 def damaged(draw, content):
-    """Bytes cut short, changed, left out, put in, or repeated."""
+    """Draw bytes that are truncated, changed, removed, inserted or repeated."""
     content = bytearray(content)
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, max(len(content) - 1, 0)))
         length = draw(st.sampled_from([1, 1, 2, 4, 8, 100]))
-        how = draw(st.sampled_from(["cut", "change", "fill", "leave out", "put in", "repeat"]))
-        if how == "cut":
+        how = draw(st.sampled_from(["truncate", "change", "fill", "remove", "insert", "repeat"]))
+        if how == "truncate":
             del content[at:]
         elif how == "change":
             for place in range(at, min(at + length, len(content))):
                 content[place] ^= draw(st.integers(1, 255))
         elif how == "fill":
             content[at : at + length] = draw(st.sampled_from([b"\0", b"\xff", b"9"])) * length
-        elif how == "leave out":
+        elif how == "remove":
             del content[at : at + length]
-        elif how == "put in":
+        elif how == "insert":
             content[at:at] = draw(st.binary(min_size=1, max_size=8))
         else:
             content[at:at] = content[at : at + length]
@@ -77,7 +81,7 @@ def as_npy(array, **options):
 
 
 def npy_declaring(shape, dtype="<f8", content=b""):
-    """An NPY file whose header says what it likes."""
+    """The content of an NPY file whose header declares any shape and dtype."""
     header = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape!r}, }}".encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content
@@ -98,8 +102,29 @@ def members_of(path):
         return {name: file.read(name) for name in file.namelist()}
 
 
+def edit_json(folder, change):
+    """Change the description of a saved model."""
+    path = folder / "model.json"
+    description = json.loads(path.read_text())
+    change(description)
+    path.write_text(json.dumps(description))
+
+
+def edit_arrays(folder, change, compression=zipfile.ZIP_STORED):
+    """Change the arrays of a saved model, by file name, and correct the checksum."""
+    members = members_of(folder / "arrays.npz")
+    change(members)
+    (folder / "arrays.npz").write_bytes(archive(members, compression))
+    fix_checksum(folder)
+
+
+def fix_checksum(folder):
+    digest = hashlib.sha256((folder / "arrays.npz").read_bytes()).hexdigest()
+    edit_json(folder, lambda description: description.update({"arrays (sha256)": digest}))
+
+
 def places_in(value, path=()):
-    """Where the parts of something read from JSON are."""
+    """Yield the paths of all parts of a JSON value."""
     yield path
     parts = value.items() if isinstance(value, dict) else ()
     parts = enumerate(value) if isinstance(value, list) else parts
@@ -108,7 +133,7 @@ def places_in(value, path=()):
 
 
 def with_part(value, path, part):
-    """A copy of something read from JSON with another part in one place."""
+    """A copy of a JSON value with the part at a path replaced."""
     if not path:
         return part
     copy = value.copy()

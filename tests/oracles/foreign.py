@@ -1,4 +1,4 @@
-"""Files and links that are not ours, put in and around all paths that we use."""
+"""Foreign files and links in and around all paths that we use."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Matrices and parameters that are made to break things, and what may come of them."""
+"""Difficult matrices and parameters, and the results that are allowed for them."""
 
 import re
 import warnings
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from comanifold.penalties import MCP, Snowflake
 
-# What a result may warn of; anything else, such as a division by zero, is a fault.
+# Documented warnings; any other, such as a division by zero, is a failure.
 DOCUMENTED = (
     (ConvergenceWarning, ""),
     (UserWarning, r".*with no observed entry get no coordinates"),
@@ -31,7 +31,7 @@ def documented_warnings():
 
 @st.composite
 def matrices(draw, smallest=1, largest=12):
-    """Numbers of one size or of many, with equal rows, outliers and gaps of every pattern."""
+    """Draw a matrix of one magnitude or many, with equal rows, outliers and missing entries."""
     shape = draw(st.integers(smallest, largest)), draw(st.integers(smallest, largest))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = _VALUES[draw(st.sampled_from(sorted(_VALUES)))](rng, shape)
@@ -113,7 +113,7 @@ _GAPS = [_scattered, _whole_rows, _whole_columns, _block, _two_blocks_apart, _al
 
 
 def forms_of(X):
-    """The same matrix as other kinds of input."""
+    """Return the same matrix in all input formats."""
     forms = [
         X,
         np.asfortranarray(X),
@@ -138,18 +138,18 @@ BANDWIDTHS = st.one_of(
 
 
 def some_of(parameters):
-    """Any of the parameters, the others at their defaults."""
+    """Draw some of the parameters; the others have their defaults."""
     return st.fixed_dictionaries({}, optional=parameters)
 
 
 def result_or_reason(call, names=()):
-    """What a call returns, or None if its error names X, an array or a parameter."""
+    """Return the result of a call, or None if its error names X, an array or a parameter."""
     try:
         with documented_warnings():
             return call()
     except ValueError as error:
-        told = str(error)
-    assert any(re.search(rf"\b{name}\b", told) for name in ("X", "array", *names)), told
+        message = str(error)
+    assert any(re.search(rf"\b{name}\b", message) for name in ("X", "array", *names)), message
     return None
 
 
@@ -158,7 +158,7 @@ def fitted(model, X):
 
 
 def numbers_of(result):
-    """All floating-point arrays and numbers of an object, by where they are."""
+    """Yield the path and the value of all floating-point arrays and numbers of an object."""
     pending = [("", result)]
     while pending:
         where, value = pending.pop()
@@ -176,7 +176,7 @@ def numbers_of(result):
 
 
 def assert_equal_bits(one, other):
-    """Every number of two results is the same, NaN too."""
+    """Assert that all numbers of two results are equal, NaN included."""
     mine, yours = (dict(numbers_of(result)) for result in (one, other))
     assert mine.keys() == yours.keys()
     for where, value in mine.items():
@@ -185,7 +185,7 @@ def assert_equal_bits(one, other):
 
 
 def assert_finite(model, but):
-    """No NaN nor infinity anywhere, but in some attributes."""
+    """Assert that all numbers are finite, except in the attributes `but`."""
     own = {name: value for name, value in vars(model).items() if name not in but}
     for where, value in numbers_of(own):
         assert np.isfinite(value).all(), where

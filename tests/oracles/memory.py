@@ -1,4 +1,4 @@
-"""How much memory a piece of code takes, measured in a process of its own."""
+"""The peak memory of a piece of code, measured in its own process."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 _STATUS = Path("/proc/self/status")
 
-# The peak of a process that was started by a large one counts that one's too in ru_maxrss.
+# Not ru_maxrss, which includes the peak of the parent process.
 _MEASURED = """
 import sys
 from pathlib import Path
@@ -31,7 +31,7 @@ print(peak() - start)
 
 
 def peak_growth(code, before="", timeout=60):
-    """What was said, and by how many MB the memory of a process grew in a line of code."""
+    """Return the output of a line of code, and by how many MB it raised the peak memory."""
     if not _STATUS.exists():
         pytest.skip("memory is measured on Linux only")
     program = _MEASURED.format(code=code, before=textwrap.dedent(before))

@@ -1,6 +1,5 @@
-"""What a fit has to tell its user: warnings, and progress on standard error."""
+"""Warnings that a fit issues, at the line that called it."""
 
-import sys
 import warnings
 
 import numpy as np
@@ -10,10 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 from .._estimators import levels_to_caller
 from .._validation import listing
 from ..solvers import Scale
-from .sweep import Sweep
 
 
 def warn_of_unobserved(mode: str, unobserved: NDArray[np.intp]) -> None:
+    """Warn that rows or columns without an observed entry are not embedded."""
     if unobserved.size:
         warnings.warn(
             f"{mode}s with no observed entry get no coordinates (NaN): {listing(unobserved)}",
@@ -28,7 +27,7 @@ def warn_of_outliers(
     row_names: NDArray | None,
     column_names: NDArray | None,
 ) -> None:
-    """Name the farthest of the entries that are left out of a fit."""
+    """Warn of entries that are left out of a fit as outliers; the farthest is named."""
     if not outliers.any():
         return
     away = np.where(outliers, np.abs(X - np.nanmedian(X)), -1.0)
@@ -49,7 +48,7 @@ def warn_of_outliers(
 
 
 def warn_of_stride(stride: int) -> None:
-    """Say that costs grow in larger steps."""
+    """Warn that costs grow in larger steps."""
     if stride > 1:
         warnings.warn(
             "the largest entries are more than a million times as far from the median as half of "
@@ -61,6 +60,7 @@ def warn_of_stride(stride: int) -> None:
 
 
 def warn_of_unconverged(scales: list[Scale], tol: float) -> None:
+    """Warn of scales that stopped before reaching the tolerance."""
     unfinished = [scale for scale in scales if scale.status != "converged"]
     if unfinished:
         worst = max(scale.certificate.stationarity for scale in unfinished)
@@ -70,13 +70,3 @@ def warn_of_unconverged(scales: list[Scale], tol: float) -> None:
             ConvergenceWarning,
             stacklevel=levels_to_caller(),
         )
-
-
-def report_pass(verbose: int, name: str, sweep: Sweep) -> None:
-    if verbose < 1:
-        return
-    seconds = sum(scale.seconds for scale in sweep.scales)
-    lines = [f"{name}: {len(sweep.scales)} scales, {seconds:.2f} s of solving"]
-    if verbose > 1:
-        lines += [f"    {scale}" for scale in sweep.scales]
-    print("\n".join(lines), file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Graphs, surface, metric, and again: the passes of a fit, on a matrix in standard units."""
+"""The passes of a fit over a matrix in standard units: graphs, surface, distances, and again."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,246 +9,233 @@ from numpy.typing import NDArray
 
 from .._parallel import check_backend, in_parallel, plain_interrupts, single_threaded_blas
 from ..graphs import CandidatePairs, Graph, Pairs
-from ..penalties import Penalty
-from ..solvers import Solved, Surface
-from .checkpoint import Checkpoint
-from .held_out import Hidden
-from .low_rank import Factors, LowRankCompletion, fill_in
-from .progress import Progress
-from .scale_weights import CostWeights, ErrorWeights, FixedWeights
-from .sweep import PairsOfModes, Sweep, Weights, sweep
+from ..solvers import Scale, Surface
+from .held_out import HeldOut
+from .low_rank import Factors, LowRankCompletion, Solver, fill_in
+from .scale_weights import CostWeights, FixedWeights, HeldOutWeights
+from .settings import Execution, Settings
+from .standardise import doublings_per_step
+from .sweep import Blocks, PairsOfModes, PassInputs, Sweep, Weights, sweep
 
 Array = NDArray[np.float64]
-Report = Callable[[str, Sweep], None]
 
-# Where scales that are only judged stop.
-_TOL_TO_JUDGE = 1e-2
+# The tolerance for scales that are solved only to learn their weights: an estimate predicts as
+# well long before it is exact.
+_TOL_FOR_WEIGHTS = 1e-2
 
-# The paper's weights.
 _PAPER_ALPHA = -0.5
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The parameters of a fit, checked."""
+class SurfaceResult:
+    """The result of the last pass.
 
-    n_neighbors: tuple[int, int]
-    first_graphs: str
-    start: tuple[int, int] | None
-    alpha: float | None
-    n_passes: int
-    traversal: str
-    penalty: Penalty
-    solver: str
-    continuation: bool
-    max_iter: int
-    tol: float
-    n_jobs: int | None
-    # Doublings of a cost from one scale to the next.
-    stride: int = 1
-    # Neighbours of each row and of each column whose distances are kept, None for all.
-    n_candidates: tuple[int | None, int | None] = (None, None)
-    checkpoint: Checkpoint | None = None
-    progress: Progress = field(default_factory=Progress)
-
-    @property
-    def n_sweeps(self) -> int:
-        """How many surfaces are solved at most: with learned weights, each pass has two."""
-        return self.n_passes * (2 if self.alpha is None else 1)
-
-    @property
-    def is_sparse(self) -> bool:
-        return any(n is not None for n in self.n_candidates)
-
-
-@dataclass(frozen=True)
-class Pass:
-    """The graphs of a pass and what came of its surface."""
-
-    row_graph: Graph
-    column_graph: Graph
-    sweep: Sweep
-    low_rank_weight: float = 0.0
-
-
-@dataclass(frozen=True)
-class Beginning:
-    """What a pass begins with: its graphs and the first scale of its surface.
-
-    The pairs are those whose distances are kept, None for all.
+    Attributes
+    ----------
+    row_graph, column_graph : Graph
+    scales : list of Scale
+    blocks : list of Blocks, or None
+        The estimate of each scale, if scales were kept.
+    low_rank_weight : float
+        Weight of the low-rank completion, as one more scale.
+    total_weight : float
+        The sum of the weights of all scales and of the low-rank completion.
+    filled : ndarray of shape (n_rows, n_columns)
+        The weighted mean of the filled-in matrices of all scales.
+    row_distances, column_distances : ndarray or sparse array
     """
 
     row_graph: Graph
     column_graph: Graph
-    pairs: PairsOfModes
-    surface: Surface
-    first: Solved
+    scales: list[Scale]
+    blocks: list[Blocks] | None
+    low_rank_weight: float
+    total_weight: float
+    filled: Array
+    row_distances: Any
+    column_distances: Any
 
 
 @plain_interrupts()
-def run_passes(X: Array, settings: Settings, *, keep_scales: bool, report: Report) -> Pass:
-    """The last pass over X, every row and column of which has an observed entry."""
-    check_backend()
-    hidden = Hidden(X, in_parts=settings.is_sparse)
-    options: dict[str, Any] = {"report": report, "keep_scales": keep_scales}
-    if not len(hidden.values):
-        # Nothing is missing, and the metric is the Euclidean distance whatever the weights, and
-        # leads to the same graphs; or too little is there to judge by.
-        alpha = _PAPER_ALPHA if settings.alpha is None else settings.alpha
-        is_complete = not np.isnan(X).any()
-        weights: list[Weights] = [CostWeights(alpha)] * (1 if is_complete else settings.n_passes)
-        last = _passes(X, begin(X, None, settings), settings, weights, "pass", **options)[-1]
-        return last if settings.alpha is not None else _with_unit_weight(last)
-    factors: Factors | None = None
-    low_rank = settings.first_graphs == "low-rank"
-    if low_rank:
-        completion = LowRankCompletion(hidden, iterative=settings.is_sparse)
-        factors = completion.factors(X)
-    if settings.alpha is not None:
-        weights = [CostWeights(settings.alpha)] * settings.n_passes
-        return _passes(X, begin(X, factors, settings), settings, weights, "pass", **options)[-1]
-    # No pass sees the entries it is judged by: all of them run on the rest of the matrix.
-    judge: list[Weights] = [ErrorWeights(hidden)] * settings.n_passes
-    # An estimate predicts as well long before it is exact.
-    rough = replace(settings, tol=max(settings.tol, _TOL_TO_JUDGE))
-    rest = hidden.rest()
-    beginnings = _beginnings(
-        (rest, completion.factors_of_rest if low_rank else None, rough), (X, factors, settings)
-    )
-    name = "pass with entries hidden"
-    judged = _passes(rest, next(beginnings), rough, judge, name, report=report, for_embedding=False)
-    del rest
-    weights = [FixedWeights(done.sweep.scales) for done in judged]
-    last = _passes(X, next(beginnings), settings, weights, "pass", **options)[-1]
-    if not low_rank:
-        return _with_unit_weight(last)
-    # The completion is a filled-in matrix as well, and counts as one more scale.
-    weight = hidden.weigh(completion.predicted) / weights[-1].unit
-    last.sweep.metric.add(fill_in(X, *factors), np.arange(len(X)), np.arange(X.shape[1]), weight)
-    return _with_unit_weight(replace(last, low_rank_weight=weight))
+def run_passes(X: Array, settings: Settings, execution: Execution) -> SurfaceResult:
+    """Return the result of the last pass over X, in which no row or column is empty.
 
-
-def _with_unit_weight(done: Pass) -> Pass:
-    """The same with weights that add up to one."""
-    total = done.sweep.metric.total_weight
-    scales = [replace(scale, weight=scale.weight / total) for scale in done.sweep.scales]
-    done.sweep.metric.normalise()
-    return replace(
-        done,
-        sweep=replace(done.sweep, scales=scales),
-        low_rank_weight=done.low_rank_weight / total,
-    )
-
-
-def _passes(
-    X: Array,
-    beginning: Beginning,
-    settings: Settings,
-    weights: list[Weights],
-    name: str,
-    *,
-    report: Report,
-    for_embedding: bool = True,
-    keep_scales: bool = False,
-) -> list[Pass]:
-    """One pass for each of the weights; only the last keeps its scales.
-
-    Without an embedding to come, the last needs no metric.
+    With learned weights, all passes run twice: on the matrix without held-out entries, to learn
+    the weights of the scales by their errors, and on the whole matrix with those weights.
     """
-    done: list[Pass] = []
+    check_backend()
+    is_sparse = any(n is not None for n in settings.n_candidates(X.shape))
+    stride = doublings_per_step(X)
+    held_out = HeldOut(X, in_parts=is_sparse)
+    if not len(held_out.values):
+        # Either nothing is missing: distances are Euclidean for any weights, and lead to the same
+        # graphs in every pass. Or there are too few entries to hold any out.
+        n_passes = settings.n_passes if np.isnan(X).any() else 1
+        alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
+        weights: list[Weights] = [CostWeights(alpha)] * n_passes
+        inputs = prepare_first_pass(X, None, settings, stride)
+        last = _run(inputs, weights, settings, execution)[-1]
+        return _result(*last, normalise=settings.learns_weights)
+    completion, factors = None, None
+    if settings.first_graphs == "low-rank":
+        completion = LowRankCompletion(held_out, Solver(iterative=is_sparse))
+        factors = completion.factors(X)
+    if not settings.learns_weights:
+        weights = [CostWeights(settings.alpha)] * settings.n_passes
+        inputs = prepare_first_pass(X, factors, settings, stride)
+        last = _run(inputs, weights, settings, execution)[-1]
+        return _result(*last, normalise=False)
+    # No pass sees the entries by which its scales are weighted.
+    rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
+    rest = held_out.rest()
+    rest_factors = None if completion is None else completion.factors_of_rest
+    tasks = [(rest, rest_factors, rough, stride), (X, factors, settings, stride)]
+    prepared = _prepare_first_passes(tasks, execution.n_jobs, is_sparse)
+    del rest, tasks
+    errors: list[Weights] = [HeldOutWeights(held_out)] * settings.n_passes
+    judged = _run(next(prepared), errors, rough, execution, for_weights=True)
+    weights = [FixedWeights(swept.scales) for _, swept in judged]
+    last_inputs, last_sweep = _run(next(prepared), weights, settings, execution)[-1]
+    weight = 0.0
+    if completion is not None:
+        # The completion is a filled-in matrix as well, and counts as one more scale.
+        weight = held_out.weigh(completion.predicted) / weights[-1].unit
+        labels = np.arange(X.shape[0]), np.arange(X.shape[1])
+        last_sweep.metric.add(fill_in(X, *factors), *labels, weight)
+    return _result(last_inputs, last_sweep, low_rank_weight=weight, normalise=True)
+
+
+def _result(
+    inputs: PassInputs, swept: Sweep, *, low_rank_weight: float = 0.0, normalise: bool
+) -> SurfaceResult:
+    """Return the result of a pass, if asked for with weights that add up to one."""
+    metric, scales = swept.metric, swept.scales
+    if normalise:
+        total = metric.total_weight
+        metric.normalise()
+        scales = [replace(scale, weight=scale.weight / total) for scale in scales]
+        low_rank_weight /= total
+    row_distances, column_distances = metric.distances()
+    return SurfaceResult(
+        row_graph=inputs.row_graph,
+        column_graph=inputs.column_graph,
+        scales=scales,
+        blocks=swept.blocks,
+        low_rank_weight=low_rank_weight,
+        total_weight=metric.total_weight,
+        filled=metric.filled,
+        row_distances=row_distances,
+        column_distances=column_distances,
+    )
+
+
+def _run(
+    inputs: PassInputs,
+    weights: list[Weights],
+    settings: Settings,
+    execution: Execution,
+    *,
+    for_weights: bool = False,
+) -> list[tuple[PassInputs, Sweep]]:
+    """Run one pass for each of the weights; only the last keeps its scales.
+
+    A pass that only weights are learned from needs distances only if another follows.
+    """
+    stage = "learning weights" if for_weights else "solving"
+    name = "pass-with-entries-held-out" if for_weights else "pass"
+    done: list[tuple[PassInputs, Sweep]] = []
     for number, weight in enumerate(weights, start=1):
-        settings.progress.begin_pass(name)
-        result = sweep(
-            beginning.surface,
-            X,
-            first=beginning.first,
-            traversal=settings.traversal,
-            weights=weight,
-            keep_scales=keep_scales and number == len(weights),
-            n_jobs=settings.n_jobs,
-            arm_done=settings.progress.arm_done,
-            with_metric=for_embedding or number < len(weights),
-            pairs=beginning.pairs,
-            checkpoint=settings.checkpoint,
-            name=f"{name.replace(' ', '-')}-{number}",
+        is_last = number == len(weights)
+        execution.progress.begin_pass(stage)
+        swept = sweep(
+            inputs,
+            weight,
+            settings,
+            execution,
+            name=f"{name}-{number}",
+            keep_scales=settings.keep_scales and is_last,
+            with_metric=not (for_weights and is_last),
         )
-        settings.progress.end()
-        report(f"{name} {number} of {len(weights)}", result)
-        done.append(Pass(beginning.row_graph, beginning.column_graph, result))
-        if number < len(weights):
-            beginning = _begin_again(X, result, beginning.pairs, settings)
+        title = f"{name.replace('-', ' ')} {number} of {len(weights)}"
+        execution.progress.end_pass(title, swept.scales)
+        done.append((inputs, swept))
+        if not is_last:
+            inputs = _prepare_next_pass(inputs, swept, settings)
     return done
 
 
-def begin(X: Array, factors: Factors | None, settings: Settings) -> Beginning:
-    """The first pass: neighbours are near in X, or in X filled in by a product of factors."""
+def prepare_first_pass(
+    X: Array, factors: Factors | None, settings: Settings, stride: int
+) -> PassInputs:
+    """Return the inputs of the first pass; graphs from X, or from X filled in by factors."""
     points = X if factors is None else fill_in(X, *factors)
     for_rows, for_columns = settings.n_neighbors
-    row_graph, row_pairs = _first_graph(points, for_rows, settings.n_candidates[0])
-    column_graph, column_pairs = _first_graph(points.T, for_columns, settings.n_candidates[1])
+    row_candidates, column_candidates = settings.n_candidates(X.shape)
+    row_graph, row_pairs = _first_graph(points, for_rows, row_candidates)
+    column_graph, column_pairs = _first_graph(points.T, for_columns, column_candidates)
     del points
-    return _begin(X, row_graph, column_graph, (row_pairs, column_pairs), settings)
+    pairs = row_pairs, column_pairs
+    return _prepare_pass(X, (row_graph, column_graph), pairs, settings, stride)
 
 
-def _begin_again(X: Array, before: Sweep, pairs: PairsOfModes, settings: Settings) -> Beginning:
-    """A pass after another, whose distances say who is near."""
-    graphs = (
+def _prepare_next_pass(inputs: PassInputs, swept: Sweep, settings: Settings) -> PassInputs:
+    """Return the inputs of the pass after another; graphs from the distances of that one."""
+    row_graph, column_graph = (
         Graph.from_distances(distances, n_neighbors)
         for distances, n_neighbors in zip(
-            before.metric.distances(), settings.n_neighbors, strict=True
+            swept.metric.distances(), settings.n_neighbors, strict=True
         )
     )
-    return _begin(X, *graphs, pairs, settings)
+    graphs = row_graph, column_graph
+    return _prepare_pass(inputs.X, graphs, inputs.pairs, settings, inputs.stride)
 
 
-def _begin(
-    X: Array, row_graph: Graph, column_graph: Graph, pairs: PairsOfModes, settings: Settings
-) -> Beginning:
+def _prepare_pass(
+    X: Array, graphs: tuple[Graph, Graph], pairs: PairsOfModes, settings: Settings, stride: int
+) -> PassInputs:
+    """Return the inputs of a pass with these graphs; this solves the first scale."""
     surface = Surface(
         X,
-        row_graph,
-        column_graph,
+        *graphs,
         penalty=settings.penalty,
         solver=settings.solver,
         continuation=settings.continuation,
-        stride=settings.stride,
+        stride=stride,
         max_iter=settings.max_iter,
         tol=settings.tol,
     )
     first = surface.start() if settings.start is None else surface.solve(*settings.start)
-    return Beginning(row_graph, column_graph, pairs, surface, first)
+    return PassInputs(X, *graphs, pairs, stride, surface, first)
 
 
-def _beginnings(*tasks: tuple[Array, Factors | None, Settings]) -> Iterator[Beginning]:
-    """One of each task, in their order.
+def _prepare_first_passes(
+    tasks: list[tuple[Array, Factors | None, Settings, int]], n_jobs: int | None, is_sparse: bool
+) -> Iterator[PassInputs]:
+    """Yield the inputs of the first pass of each task, in their order.
 
-    They are made side by side, but one by one when needed if distances are sparse, which is when
-    there is no memory for two.
+    They are prepared in parallel; one by one, when they are asked for, if distances are sparse,
+    which is when there may be no memory for two.
     """
-    settings = tasks[-1][-1]
-    if settings.is_sparse:
-        left = list(tasks)  # each is let go of once it has begun
-        return (begin(*left.pop(0)) for _ in range(len(tasks)))
-    calls = (
-        (_numbered, (number, X, factors, replace(of_task, checkpoint=None, progress=Progress())))
-        for number, (X, factors, of_task) in enumerate(tasks)
-    )
-    with in_parallel(calls, n_jobs=settings.n_jobs, prefer="threads") as results:
-        found = dict(results)
-    return (found.pop(number) for number in range(len(tasks)))
+    if is_sparse:
+        left = list(tasks)  # each is released once it has been prepared
+        return (prepare_first_pass(*left.pop(0)) for _ in range(len(tasks)))
+    calls = ((_prepare_numbered, (number, *task)) for number, task in enumerate(tasks))
+    with in_parallel(calls, n_jobs=n_jobs, prefer="threads") as results:
+        prepared = dict(results)
+    return (prepared.pop(number) for number in range(len(tasks)))
 
 
-def _numbered(
-    number: int, X: Array, factors: Factors | None, settings: Settings
-) -> tuple[int, Beginning]:
+def _prepare_numbered(
+    number: int, X: Array, factors: Factors | None, settings: Settings, stride: int
+) -> tuple[int, PassInputs]:
     with single_threaded_blas():
-        return number, begin(X, factors, settings)
+        return number, prepare_first_pass(X, factors, settings, stride)
 
 
 def _first_graph(
     X: Array, n_neighbors: int, n_candidates: int | None
 ) -> tuple[Graph, Pairs | None]:
-    """The graph of the nearest rows, and the pairs whose distances are kept if not all are."""
+    """Return the nearest-neighbour graph of the rows, and their pairs if distances are sparse."""
     if n_candidates is None:
         return Graph.nearest_neighbors(X, n_neighbors), None
     candidates = CandidatePairs(X, n_candidates)

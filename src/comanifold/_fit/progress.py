@@ -1,39 +1,100 @@
-"""Progress of a fit, told to the callbacks of scikit-learn 1.9 and newer."""
+"""Progress of a fit: how far it is, how long it will take, and who is told."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from ..solvers import Scale
+from .settings import Settings
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
     class CallbackSupportMixin:
-        """No callbacks before scikit-learn 1.9."""
+        """Stands in for the mixin of scikit-learn 1.9."""
 
     def with_callbacks(method: Callable) -> Callable:
         return method
 
 
-class Progress:
-    """The tasks of a fit: its passes, and their tasks, the arms of the surface.
+logger = logging.getLogger("comanifold")
 
-    Arms may be solved by other processes and are told from this one when they are done: they
-    begin and end at the same moment. Callbacks look on. That one would like to stop is not
-    heard, because a fit has no result before it has seen all scales.
+# Paths of a surface, before any surface has been solved.
+_USUAL_PATHS = 24
+
+# Seconds of a fit of m x n entries with learned weights: what solving takes, and what a product
+# of the matrix with itself does for the dense distances of a mode. Measured from 250 x 125 to
+# 4,000 x 500 (`benchmarks/growth.py`); other machines and data differ by a few times.
+_LEAST_SECONDS = 0.3
+_SOLVING, _GROWTH = 7e-6, 1.1
+_PRODUCTS = 5e-9
+
+# Seconds to load compiled kernels.
+_SECONDS_TO_START = 2.0
+
+# How much longer other penalties take, from a fit each to a checkerboard of 150 x 100 entries.
+_SLOWER_PENALTIES = {"Linear": 20.0, "Log": 40.0, "MCP": 15.0}
+
+
+@dataclass(frozen=True)
+class FitProgress:
+    """How far a fit is; what `CoManifold.fit(X, progress=callable)` calls `callable` with.
+
+    Attributes
+    ----------
+    stage : {"learning weights", "solving"}
+        "learning weights" solves the surface with entries held out, "solving" with all of them.
+    n_done : int
+        Paths of the solution surface that are solved, over all stages.
+    n_expected : int
+        How many there will be in all, as far as is known: surfaces differ in length.
+    """
+
+    stage: str
+    n_done: int
+    n_expected: int
+
+    @property
+    def fraction(self) -> float:
+        """Return the finished part of the fit, from 0 to 1."""
+        return self.n_done / self.n_expected if self.n_expected else 0.0
+
+
+class ProgressReporter:
+    """Reports the passes of a fit, and their paths, to a callable and to scikit-learn's callbacks.
+
+    Paths may be solved by other processes and are reported from this one once they are done. An
+    exception that the callable raises ends the fit. Callbacks of scikit-learn cannot stop it,
+    because a fit has no result before it has seen all scales.
 
     Parameters
     ----------
+    n_passes : int, default=0
+        The largest number of passes.
+    listener : callable, optional
+        Called with a `FitProgress`.
     model : estimator, optional
-        Whose callbacks are told.
-    n_passes : int
-        How many there are at most.
+        The estimator whose scikit-learn callbacks are called (scikit-learn 1.9 and newer).
     """
 
-    def __init__(self, model: Any = None, n_passes: int = 0):
+    def __init__(
+        self,
+        n_passes: int = 0,
+        listener: Callable[[FitProgress], None] | None = None,
+        model: Any = None,
+    ):
+        if listener is not None and not callable(listener):
+            raise ValueError(f"progress must be a callable or None, got {listener!r:.60}")
+        self._n_passes = n_passes
+        self._listener = listener
         self._model = model
+        self._stage = ""
+        self._n_paths: list[int] = []  # of each pass so far
         self._tasks: list[Any] = []
-        # Told of every arm in any version of scikit-learn, if the model has been given one.
-        self._listener = getattr(model, "_listener", None)
         if hasattr(model, "_init_callback_context"):
             self._tasks.append(model._init_callback_context(max_subtasks=n_passes))
 
@@ -41,23 +102,84 @@ class Progress:
         for task in self._tasks:
             task.call_on_fit_task_begin(estimator=self._model, X=X)
 
-    def begin_pass(self, name: str) -> None:
-        if self._listener is not None:
-            self._listener.begin_pass(name)
-        self._begin(name, max_subtasks=None)
+    def begin_pass(self, stage: str) -> None:
+        self._stage = stage
+        self._n_paths.append(0)
+        self._begin_task(stage, max_subtasks=None)
+        self._notify()
 
-    def arm_done(self) -> None:
-        if self._listener is not None:
-            self._listener.arm_done()
-        self._begin("arm")
-        self.end()
+    def path_done(self) -> None:
+        self._n_paths[-1] += 1
+        self._begin_task("path")
+        self._end_task()
+        self._notify()
 
-    def end(self, X: Any = None) -> None:
-        """Of the task that was begun last."""
-        if self._tasks:
-            self._tasks.pop().call_on_fit_task_end(estimator=self._model, X=X)
+    def end_pass(self, name: str, scales: list[Scale]) -> None:
+        self._end_task()
+        seconds = sum(scale.seconds for scale in scales)
+        logger.info("%s: %d scales, %.2f s of solving", name, len(scales), seconds)
+        for scale in scales:
+            logger.debug("    %s", scale)
 
-    def _begin(self, name: str, **options: Any) -> None:
+    def end_fit(self, X: Any) -> None:
+        self._end_task(X)
+
+    def _notify(self) -> None:
+        if self._listener is None:
+            return
+        # A surface has about as many paths as the one before.
+        usual = self._n_paths[-2] if len(self._n_paths) > 1 else _USUAL_PATHS
+        current = max(usual, self._n_paths[-1] + 1)
+        n_done = sum(self._n_paths)
+        n_later = max(self._n_passes - len(self._n_paths), 0) * current
+        n_expected = n_done + current - self._n_paths[-1] + n_later
+        self._listener(FitProgress(self._stage, n_done, n_expected))
+
+    def _begin_task(self, name: str, **options: Any) -> None:
         if self._tasks:
             self._tasks.append(self._tasks[-1].subcontext(task_name=name, **options))
             self._tasks[-1].call_on_fit_task_begin(estimator=self._model)
+
+    def _end_task(self, X: Any = None) -> None:
+        if self._tasks:
+            self._tasks.pop().call_on_fit_task_end(estimator=self._model, X=X)
+
+
+@contextmanager
+def log_to_stderr(verbose: int) -> Iterator[None]:
+    """Show the log on standard error: passes for verbose=1, every scale for more.
+
+    Nothing is added where the user has configured logging for the level asked for.
+    """
+    level = {0: logging.WARNING, 1: logging.INFO}.get(max(verbose, 0), logging.DEBUG)
+    if verbose <= 0 or (logger.hasHandlers() and logger.isEnabledFor(level)):
+        yield
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+def expected_seconds(settings: Settings, shape: tuple[int, int]) -> float:
+    """Return about how many seconds a fit takes once everything is compiled."""
+    entries = shape[0] * shape[1]
+    n_candidates = settings.n_candidates(shape)
+    n_dense = sum(size for size, few in zip(shape, n_candidates, strict=True) if few is None)
+    seconds = _LEAST_SECONDS + _SOLVING * entries**_GROWTH + _PRODUCTS * entries * n_dense
+    slower = _SLOWER_PENALTIES.get(type(settings.penalty).__name__, 1.0)
+    return _SECONDS_TO_START + seconds * settings.n_sweeps / 2.0 * slower
+
+
+def is_compiled() -> bool:
+    """Return whether the kernels have been compiled on this machine before."""
+    from .. import metrics
+
+    kernel = metrics._add_distances
+    return any(Path(kernel.stats.cache_path).glob("metrics._add_distances*.nbi"))

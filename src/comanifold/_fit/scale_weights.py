@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .held_out import Hidden
+from .held_out import HeldOut
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -28,10 +28,10 @@ class CostWeights:
         return 2.0**exponent
 
 
-class ErrorWeights:
+class HeldOutWeights:
     """A falling power of the error with which a scale predicts entries hidden from it."""
 
-    def __init__(self, hidden: Hidden):
+    def __init__(self, hidden: HeldOut):
         self.hidden = hidden
 
     def __call__(

@@ -1,7 +1,8 @@
-"""The parameters of `CoManifold`, checked before any work is done."""
+"""The parameters of `CoManifold`, validated before any work is done."""
 
 import numbers
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state, get_tags
@@ -15,35 +16,96 @@ from .._validation import (
     for_both,
     is_integer,
 )
-from ..penalties import get_penalty
+from ..penalties import Penalty, get_penalty
 from ..solvers import SOLVERS, TRAVERSALS
-from .passes import Settings
 
-# Past this many points a mode has sparse distances unless told otherwise.
+if TYPE_CHECKING:
+    from .checkpoint import Checkpoint
+    from .progress import ProgressReporter
+
+# Modes with more points than this have sparse distances by default.
 _MOST_DENSE = 3000
 
-# Neighbours to which a point has a distance, at least.
+# Nearest neighbours to which each point has a distance, if distances are sparse, at least.
 _LEAST_CANDIDATES = 30
 
 
+@dataclass(frozen=True)
+class Settings:
+    """The validated parameters that the distances of a fit depend on.
+
+    `start` is None for a start that is searched for; the other fields are parameters of
+    `CoManifold`.
+    """
+
+    n_neighbors: tuple[int, int]
+    first_graphs: str
+    start: tuple[int, int] | None
+    scale_weights: str
+    alpha: float
+    n_passes: int
+    traversal: str
+    penalty: Penalty
+    solver: str
+    continuation: bool
+    keep_scales: bool
+    distances: str
+    bandwidth: Any
+    embedding_takes_sparse: bool
+    max_iter: int
+    tol: float
+
+    @property
+    def learns_weights(self) -> bool:
+        return self.scale_weights == "learned"
+
+    @property
+    def n_sweeps(self) -> int:
+        """The largest number of surfaces that are solved; two per pass for learned weights."""
+        return self.n_passes * (2 if self.learns_weights else 1)
+
+    def n_candidates(self, shape: tuple[int, int]) -> tuple[int | None, int | None]:
+        """Return to how many nearest rows and columns distances are kept; None for all."""
+        rows, columns = (
+            max(
+                _LEAST_CANDIDATES,
+                2 * n_neighbors,
+                2 * (local_neighbor(self.bandwidth, n_points) or 0),
+            )
+            if self._is_sparse(n_points)
+            else None
+            for n_neighbors, n_points in zip(self.n_neighbors, shape, strict=True)
+        )
+        return rows, columns
+
+    def _is_sparse(self, n_points: int) -> bool:
+        if self.distances == "auto":
+            return self.embedding_takes_sparse and n_points > _MOST_DENSE
+        return self.distances == "sparse"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a fit is carried out, without any effect on its result."""
+
+    n_jobs: int | None
+    checkpoint: "Checkpoint | None"
+    progress: "ProgressReporter"
+
+
 def check_settings(model: Any) -> Settings:
-    """The parameters of a model as the pipeline takes them; errors name the one that is wrong."""
+    """Validate the parameters of a `CoManifold`; errors name the parameter."""
     check_choice("solver", model.solver, sorted(SOLVERS))
     check_choice("traversal", model.traversal, sorted(TRAVERSALS))
     check_choice("first_graphs", model.first_graphs, ["low-rank", "masked"])
+    check_choice("scale_weights", model.scale_weights, ["cost", "learned"])
     check_choice("distances", model.distances, ["auto", "dense", "sparse"])
-    if isinstance(model.embedding, str):
-        check_choice("embedding", model.embedding, ["diffusion"], "an estimator of distances")
-    elif isinstance(model.embedding, type) or not all(
-        hasattr(model.embedding, method) for method in ("fit_transform", "get_params")
-    ):
+    takes_sparse = _check_embedding(model.embedding)
+    if model.distances == "sparse" and not takes_sparse:
         raise ValueError(
-            'embedding must be "diffusion" or an estimator of scikit-learn\'s kind, with '
-            "fit_transform and get_params, that takes precomputed distances, got "
-            f"{model.embedding!r:.60}"
+            f'distances="sparse" needs an embedding that takes sparse distances, which '
+            f'{type(model.embedding).__name__} does not: use distances="dense"'
         )
-    else:
-        _check_takes_distances(model.embedding)
     check_bandwidth(model.bandwidth)
     check_count("n_components", model.n_components)
     try:
@@ -54,49 +116,30 @@ def check_settings(model: Any) -> Settings:
         check_choice("absent", model.absent, ["missing", "zero"], "None")
     if not isinstance(model.verbose, numbers.Integral):
         raise ValueError(f"verbose must be an integer, got {model.verbose!r:.60}")
+    check_n_jobs(model.n_jobs)
     max_iter, tol = check_stopping(model.max_iter, model.tol)
     return Settings(
         n_neighbors=check_n_neighbors(model.n_neighbors),
         first_graphs=model.first_graphs,
         start=_check_start(model.start_scale),
+        scale_weights=model.scale_weights,
         alpha=_check_alpha(model.alpha),
         n_passes=check_count("n_passes", model.n_passes),
         traversal=model.traversal,
         penalty=get_penalty(model.penalty),
         solver=model.solver,
         continuation=bool(model.continuation),
+        keep_scales=bool(model.keep_scales),
+        distances=model.distances,
+        bandwidth=model.bandwidth,
+        embedding_takes_sparse=takes_sparse,
         max_iter=max_iter,
         tol=tol,
-        n_jobs=_check_n_jobs(model.n_jobs),
     )
 
 
-def choose_candidates(model: Any, shape: tuple[int, int]) -> tuple[int | None, int | None]:
-    """For rows and columns, how many neighbours have a distance; None for all of them."""
-    takes_sparse = isinstance(model.embedding, str) or get_tags(model.embedding).input_tags.sparse
-    if model.distances == "sparse" and not takes_sparse:
-        raise ValueError(
-            f'distances="sparse" needs an embedding that takes sparse distances, which '
-            f'{type(model.embedding).__name__} does not: use distances="dense"'
-        )
-    for_graph = check_n_neighbors(model.n_neighbors)
-    rows, columns = (
-        max(
-            _LEAST_CANDIDATES,
-            2 * n_neighbors,
-            2 * (local_neighbor(model.bandwidth, n_points) or 0),
-        )
-        if takes_sparse
-        and (model.distances == "sparse" or (model.distances == "auto" and n_points > _MOST_DENSE))
-        else None
-        for n_neighbors, n_points in zip(for_graph, shape, strict=True)
-    )
-    return rows, columns
-
-
-def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:
-    """Refuse a matrix with too few observed rows or columns to embed."""
-    n_components = check_count("n_components", n_components)
+def check_size(n_rows: int, n_columns: int, n_components: int) -> None:
+    """Raise an error if too few rows or columns have an observed entry to be embedded."""
     for mode, n_points, clue in (
         ("row", n_rows, "n_samples"),
         ("column", n_columns, "n_features"),
@@ -109,8 +152,26 @@ def check_size(n_rows: int, n_columns: int, n_components: Any) -> None:
             )
 
 
-def _check_takes_distances(embedding: Any) -> None:
-    """Refuse an estimator that would take distances for features."""
+def check_n_jobs(n_jobs: Any) -> int | None:
+    """Validate n_jobs; None leaves the number to joblib."""
+    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r:.60}")
+    return n_jobs
+
+
+def _check_embedding(embedding: Any) -> bool:
+    """Validate an embedding; return whether it takes sparse distances."""
+    if isinstance(embedding, str):
+        check_choice("embedding", embedding, ["diffusion"], "an estimator of distances")
+        return True
+    if isinstance(embedding, type) or not all(
+        hasattr(embedding, method) for method in ("fit_transform", "get_params")
+    ):
+        raise ValueError(
+            'embedding must be "diffusion" or an estimator of scikit-learn\'s kind, with '
+            "fit_transform and get_params, that takes precomputed distances, got "
+            f"{embedding!r:.60}"
+        )
     meanings = {
         name: value
         for name, value in embedding.get_params().items()
@@ -122,27 +183,18 @@ def _check_takes_distances(embedding: Any) -> None:
             f'embedding is given distances: set {name}="precomputed" in '
             f"{type(embedding).__name__}, got {name}={meanings[name]!r}"
         )
+    return get_tags(embedding).input_tags.sparse
 
 
-def _check_n_jobs(n_jobs: Any) -> int | None:
-    """None for the number that joblib has been told."""
-    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r:.60}")
-    return n_jobs
-
-
-def _check_alpha(alpha: Any) -> float | None:
-    """None for weights that are learned."""
-    if isinstance(alpha, str) and alpha == "auto":
-        return None
+def _check_alpha(alpha: Any) -> float:
     is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, (bool, np.bool_))
     if not is_number or not -10 <= alpha <= 10:
-        raise ValueError(f'alpha must be "auto" or a number from -10 to 10, got {alpha!r:.60}')
+        hint = ' (for learned weights, use scale_weights="learned")' if alpha == "auto" else ""
+        raise ValueError(f"alpha must be a number from -10 to 10, got {alpha!r:.60}{hint}")
     return float(alpha)
 
 
 def _check_start(start_scale: Any) -> tuple[int, int] | None:
-    """None for a start that is searched for."""
     if isinstance(start_scale, str) and start_scale == "auto":
         return None
     pair = for_both(start_scale)

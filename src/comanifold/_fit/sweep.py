@@ -1,73 +1,104 @@
-"""From the solution surface to the metric: every scale is solved, added up, and let go."""
+"""From the solution surface to distances: every scale is solved, added to sums, and discarded."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._parallel import StopSign, in_parallel, share, shared, single_threaded_blas
-from ..graphs import Pairs
+from ..graphs import Graph, Pairs
 from ..metrics import MultiScaleMetric
 from ..solvers import TRAVERSALS, Scale, Solved, Surface
-from .checkpoint import Checkpoint
+
+if TYPE_CHECKING:
+    from .settings import Execution, Settings
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Weights = Callable[..., float]
 PairsOfModes = tuple[Pairs | None, Pairs | None]
 
-# The scales of an arm and what they add up to, as it is kept and sent.
+# The scales of a path and their sums, as they are saved and sent between processes.
 Part = tuple[list[Scale], dict[str, Array]]
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """An estimate that is constant on blocks: values[row_labels][:, column_labels]."""
+    """An estimate that is constant on blocks: values[row_labels][:, column_labels].
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels, column_labels : ndarray of int
+        The cluster of each row and of each column.
+    """
 
     values: Array
     row_labels: Labels
     column_labels: Labels
 
     def expand(self) -> Array:
+        """Return the estimate as a full matrix."""
         return self.values[np.ix_(self.row_labels, self.column_labels)]
 
 
 @dataclass(frozen=True)
+class PassInputs:
+    """What a pass over a matrix in standard units needs.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    row_graph, column_graph : Graph
+    pairs : pair of Pairs or None
+        The pairs of rows and of columns whose distances are computed; None for all pairs.
+    stride : int
+        Doublings of a cost from one scale to the next.
+    surface : Surface
+    first : Solved
+        The first scale of the surface.
+    """
+
+    X: Array
+    row_graph: Graph
+    column_graph: Graph
+    pairs: PairsOfModes
+    stride: int
+    surface: Surface
+    first: Solved
+
+
 class Sweep:
-    """What is left of a surface once all its scales have been added up."""
+    """Accumulates the scales of a surface, or of a part of it.
 
-    scales: list[Scale]
-    blocks: list[Blocks] | None
-    metric: MultiScaleMetric | None
+    Attributes
+    ----------
+    scales : list of Scale
+    blocks : list of Blocks, or None
+        The estimate of each scale, if scales are kept.
+    metric : MultiScaleMetric, or None
+        The sums of the distances, if they are needed.
+    """
 
-    def arrays(self) -> dict[str, Array]:
-        """All but the scales, to be kept in a file."""
-        arrays = {} if self.metric is None else self.metric.sums()
-        for i, blocks in enumerate(self.blocks or []):
-            arrays |= {f"{key}{i}": value for key, value in vars(blocks).items()}
-        return arrays
+    def __init__(self, X: Array, pairs: PairsOfModes, *, keep_scales: bool, with_metric: bool):
+        self.scales: list[Scale] = []
+        self.blocks: list[Blocks] | None = [] if keep_scales else None
+        self.metric = MultiScaleMetric(X, pairs) if with_metric else None
 
-    def filled_with(self, scales: list[Scale], arrays: dict[str, Array]) -> "Sweep":
-        """What `arrays` was taken from."""
-        keys = ("values", "row_labels", "column_labels")
-        needed = {} if self.metric is None else self.metric.sums()
-        if self.blocks is not None:
-            needed |= {f"{key}{i}": None for key in keys for i in range(len(scales))}
-        for name, like in needed.items():
-            if name not in arrays or (like is not None and arrays[name].shape != like.shape):
-                raise ValueError(f"{name!r} of a part that was kept does not fit: delete the parts")
+    def add(self, solved: Solved, weights: Weights) -> None:
+        """Add a scale with the weight that `weights` gives it."""
+        iterate, scale = solved.iterate, solved.scale
+        blocks = iterate.V, iterate.row_labels, iterate.column_labels
+        weight = weights(scale.l, scale.k, *blocks)
+        self.scales.append(replace(scale, weight=weight))
         if self.metric is not None:
-            self.metric.restore(arrays)
-        blocks = (
-            self.blocks
-            if self.blocks is None
-            else [Blocks(*(arrays[f"{key}{i}"] for key in keys)) for i in range(len(scales))]
-        )
-        return Sweep(scales, blocks, self.metric)
+            self.metric.add(*blocks, weight)
+        if self.blocks is not None:
+            self.blocks.append(Blocks(*blocks))
 
-    def add(self, other: "Sweep") -> None:
+    def merge(self, other: "Sweep") -> None:
         """Add the scales of another part of the same surface."""
         self.scales.extend(other.scales)
         if self.blocks is not None:
@@ -75,122 +106,129 @@ class Sweep:
         if self.metric is not None:
             self.metric.merge(other.metric)
 
+    def arrays(self) -> dict[str, Array]:
+        """Return everything but the scales as arrays, to be saved."""
+        arrays = {} if self.metric is None else self.metric.sums()
+        for i, blocks in enumerate(self.blocks or []):
+            arrays |= {f"{key}{i}": value for key, value in vars(blocks).items()}
+        return arrays
+
+    def restore(self, scales: list[Scale], arrays: dict[str, Array]) -> "Sweep":
+        """Restore what `arrays` returned for these scales; return self."""
+        keys = ("values", "row_labels", "column_labels")
+        needed = {} if self.metric is None else self.metric.sums()
+        if self.blocks is not None:
+            needed |= {f"{key}{i}": None for key in keys for i in range(len(scales))}
+        for name, like in needed.items():
+            if name not in arrays or (like is not None and arrays[name].shape != like.shape):
+                raise ValueError(f"{name!r} of a saved part does not fit: delete the saved parts")
+        self.scales = scales
+        if self.metric is not None:
+            self.metric.restore(arrays)
+        if self.blocks is not None:
+            self.blocks = [
+                Blocks(*(arrays[f"{key}{i}"] for key in keys)) for i in range(len(scales))
+            ]
+        return self
+
 
 @dataclass(frozen=True)
-class _Ground:
-    """What the arms of a surface have in common."""
+class _SharedInputs:
+    """What all paths of a surface have in common."""
 
     surface: Surface
     X: Array
+    pairs: PairsOfModes
     weights: Weights
     keep_scales: bool
     with_metric: bool
-    pairs: PairsOfModes
     stop: StopSign
 
-    def nothing(self) -> Sweep:
-        return Sweep(
-            [],
-            [] if self.keep_scales else None,
-            MultiScaleMetric(self.X, self.pairs) if self.with_metric else None,
-        )
+    def empty_sweep(self) -> Sweep:
+        return Sweep(self.X, self.pairs, keep_scales=self.keep_scales, with_metric=self.with_metric)
 
 
 def sweep(
-    surface: Surface,
-    X: Array,
-    *,
-    first: Solved,
-    traversal: str,
+    inputs: PassInputs,
     weights: Weights,
-    keep_scales: bool,
-    n_jobs: int | None,
-    arm_done: Callable[[], None],
-    with_metric: bool,
-    pairs: PairsOfModes,
-    checkpoint: Checkpoint | None,
+    settings: "Settings",
+    execution: "Execution",
+    *,
     name: str,
+    keep_scales: bool,
+    with_metric: bool,
 ) -> Sweep:
-    """Solve the surface from its first scale to one cluster.
+    """Solve a surface from its first scale to one cluster; return the sums over all scales.
 
-    The tasks are the arms of the surface, and their sums are added in the order of the surface:
-    the same bits for any number of workers. A checkpoint keeps those that are done, by `name`;
-    `arm_done` is called after each. The metric has distances at `pairs` of rows and of columns
-    alone, or at all of them.
+    The tasks are the paths of the surface, and their sums are added in the order of the surface,
+    so that the result has the same bits for any number of workers. A checkpoint saves finished
+    paths under `name`.
     """
+    surface, checkpoint, traversal = inputs.surface, execution.checkpoint, settings.traversal
     _, directions = TRAVERSALS[traversal]
-    ground = _Ground(surface, X, weights, keep_scales, with_metric, pairs, StopSign())
-    for_all = share(ground)
+    common = _SharedInputs(
+        surface, inputs.X, inputs.pairs, weights, keep_scales, with_metric, StopSign()
+    )
+    common_argument = share(common)
     places: list[str] = []
     finished = False
 
-    def arms() -> Iterator:
-        for solved in surface.chain(first, traversal):
+    def paths() -> Iterator:
+        for solved in surface.chain(inputs.first, traversal):
             for direction in directions:
                 if finished:
                     return
-                # The scale that an arm starts from is counted with the first of its arms.
-                own = direction == directions[0]
+                # The scale at which paths start is counted with the first of them.
+                with_start = direction == directions[0]
                 place = f"{name}-{solved.scale.l}_{solved.scale.k}-{'lk'[direction[1]]}"
                 places.append(place)
                 if checkpoint is not None and checkpoint.has(place):
-                    yield _kept, (place,)
+                    yield _saved_path, (place,)
                 else:
-                    yield _arm, (for_all, place, solved, direction, own)
+                    yield _solve_path, (common_argument, place, solved, direction, with_start)
 
-    total = ground.nothing()
+    total = common.empty_sweep()
     done: dict[str, Part | None] = {}
     n_added = 0
-    parallel = in_parallel(arms(), n_jobs=n_jobs, stop=ground.stop, prefer="threads")
+    parallel = in_parallel(paths(), n_jobs=execution.n_jobs, stop=common.stop, prefer="threads")
     with parallel as results:
         for place, part in results:
-            # Kept by this process, because others may be on another machine.
+            # Saved by this process, because workers may be on another machine.
             if checkpoint is not None and part is not None:
                 checkpoint.save(place, *part)
             done[place] = part
-            arm_done()
+            execution.progress.path_done()
             while not finished and n_added < len(places) and places[n_added] in done:
                 place = places[n_added]
                 scales, arrays = done.pop(place) or checkpoint.load(place)
-                total.add(ground.nothing().filled_with(scales, arrays))
+                total.merge(common.empty_sweep().restore(scales, arrays))
                 n_added += 1
                 fewest = surface.fewest[0]
                 finished = traversal == "paper" and scales[-1].n_row_clusters <= fewest
     return total
 
 
-def _kept(place: str) -> tuple[str, None]:
-    """An arm that the checkpoint has."""
+def _saved_path(place: str) -> tuple[str, None]:
+    """Return the place of a path that the checkpoint has."""
     return place, None
 
 
-def _arm(
-    for_all: Any,
+def _solve_path(
+    common_argument: Any,
     place: str,
     start: Solved,
     direction: tuple[int, int],
-    own: bool,
+    with_start: bool,
 ) -> tuple[str, Part]:
-    """The scales of an arm added up, with the one it starts from if it is its own."""
-    ground: _Ground = shared(for_all)
-    part = ground.nothing()
-    # The limit of the fit does not hold in another process.
+    """Return the sums over the scales of a path, with or without the one it starts from."""
+    common: _SharedInputs = shared(common_argument)
+    part = common.empty_sweep()
+    # The thread limit of the calling process does not apply to other processes.
     with single_threaded_blas():
-        if own:
-            _add(part, start, ground.weights)
-        for solved in ground.surface.arm(start, direction):
-            _add(part, solved, ground.weights)
-            if ground.stop.is_up:
+        if with_start:
+            part.add(start, common.weights)
+        for solved in common.surface.arm(start, direction):
+            part.add(solved, common.weights)
+            if common.stop.is_up:
                 break
     return place, (part.scales, part.arrays())
-
-
-def _add(part: Sweep, solved: Solved, weights: Weights) -> None:
-    iterate, scale = solved.iterate, solved.scale
-    blocks = iterate.V, iterate.row_labels, iterate.column_labels
-    weight = weights(scale.l, scale.k, *blocks)
-    part.scales.append(replace(scale, weight=weight))
-    if part.metric is not None:
-        part.metric.add(*blocks, weight)
-    if part.blocks is not None:
-        part.blocks.append(Blocks(*blocks))

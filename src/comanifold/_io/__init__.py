@@ -1,4 +1,4 @@
-"""Files and folders: written whole or not at all, and nothing of others is ever deleted."""
+"""Atomic files, folders in which only our own files are replaced, and the model format."""
 
 from .files import (
     TemporaryFolder,

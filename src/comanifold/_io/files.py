@@ -1,9 +1,9 @@
-"""Single files that are written whole or not at all, and the temporary folders for that.
+"""Atomic writing of single files, and the temporary folders for it.
 
-Every file is written to a temporary folder of our own, in the same file system as the target, and
-moved into place when it is complete. The name of a temporary folder ends with a random token. A
-list in it repeats the token and names each file before that is created. By this list, and by the
-lock on it, the next process knows what a killed one has left, and deletes that and nothing else.
+Every file is written to a temporary folder in the file system of its target, and moved when it is
+complete. The name of a temporary folder ends with a random token. A list in the folder repeats
+the token and names each file before it is created. By this list, and by the lock on it, the next
+process recognises what a killed process has left, and deletes that and nothing else.
 """
 
 import errno
@@ -24,35 +24,34 @@ _PREFIX = ".comanifold-"
 LIST = "files.txt"
 _FORMAT = "comanifold temporary files"
 
-# A line of the list, after which its files are on their way to their places.
+# A line of the list: the files are complete and being moved to their targets.
 _PUBLISHING = "* publishing"
 
-# Where in a file its token is looked for.
-_HEADER = 1 << 16
-
-# A trial write is split into files of this size, which every file system takes.
+# A trial write is split into files of this size, which every file system supports.
 _TRIAL_BYTES = 1 << 30
 _CHUNK = bytes(1 << 20)
 
 
 def new_token() -> str:
-    """Return a random token whose second half follows from the first: no other name has that."""
-    return _token(secrets.token_hex(8))
+    """Return a random token whose second half is a hash of the first: no other name has that."""
+    return _complete_token(secrets.token_hex(8))
 
 
-def _token(half: str) -> str:
+def _complete_token(half: str) -> str:
     return half + hashlib.sha256(f"comanifold {half}".encode()).hexdigest()[:16]
 
 
-def _is_token(text: str) -> bool:
-    return text == _token(text[:16])
+def is_temporary_name(name: str) -> bool:
+    """Whether a name is that of a temporary folder of ours."""
+    token = name.removeprefix(_PREFIX)
+    return name.startswith(_PREFIX) and token == _complete_token(token[:16])
 
 
 class TemporaryFolder:
     """A new folder inside `parent`, locked while in use and removed afterwards.
 
-    Only files that were asked for with `file` are removed. The folder itself stays if anything
-    else is in it.
+    Only files whose paths were requested with `file` are removed. The folder itself is kept if it
+    contains anything else.
 
     Parameters
     ----------
@@ -61,9 +60,9 @@ class TemporaryFolder:
     """
 
     def __init__(self, parent: Path):
-        self._names: dict[str, None] = {}  # in the order in which they were asked for
+        self._names: dict[str, None] = {}  # in the order of the requests
         self._list: IO[bytes]
-        # Before its list is locked, another process may take it for a leftover.
+        # Before its list is locked, another process may clear it away.
         while not self._create(parent):
             pass
 
@@ -78,7 +77,7 @@ class TemporaryFolder:
         except OSError:
             os.rmdir(self.path)
             raise
-        with suppress(OSError):  # where files cannot be locked, leftovers of a kill stay
+        with suppress(OSError):  # without locks, what a killed process has left is not deleted
             try_lock(self._list)
         try:
             self._write(f"{_FORMAT} {token}")
@@ -88,7 +87,7 @@ class TemporaryFolder:
         return is_file_at(self._list, self.path / LIST)
 
     def file(self, name: str) -> Path:
-        """Return the path of a new file in the folder; `name` may have folders in it."""
+        """Return the path of a new file in the folder; `name` may contain folders."""
         *folders, _ = name.split("/")
         for depth in range(1, len(folders) + 1):
             folder = "/".join(folders[:depth]) + "/"
@@ -100,23 +99,23 @@ class TemporaryFolder:
         return self.path / name
 
     def mark_publishing(self) -> None:
-        """Keep the files from being cleared away as leftovers: they are complete."""
+        """Mark the files as complete, so that they are not deleted after a kill."""
         self._write(_PUBLISHING)
 
     def keep(self, target: Path) -> None:
-        """Rename the folder, so that its files are found and never cleared away."""
+        """Rename the folder to `target`, where it belongs to the user and is never deleted."""
         self._list.close()
         (self.path / LIST).unlink()
         os.rename(self.path, target)
         self._names.clear()
 
     def remove(self) -> None:
-        """Delete the files that were asked for, and the folder if nothing else is in it."""
+        """Delete the requested files, and the folder if nothing else is in it."""
         self._list.close()
         _remove_listed(self.path, list(self._names))
 
     def close(self) -> None:
-        """Let go of the folder and leave it there."""
+        """Unlock the folder without deleting anything."""
         self._list.close()
 
     def _register(self, name: str) -> None:
@@ -124,7 +123,7 @@ class TemporaryFolder:
         self._names[name] = None
 
     def _write(self, line: str) -> None:
-        # As JSON if it has line breaks, or begins like that.
+        # As JSON if it contains line breaks, or starts like JSON.
         if "\n" in line or line.startswith('"'):
             line = json.dumps(line)
         append(self._list, f"{line}\n".encode("utf-8", "surrogateescape"))
@@ -144,10 +143,10 @@ class TemporaryFolder:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary path to write to; on success it takes the place of the file at `path`.
+    """Yield a temporary path to write to; on success that file replaces the one at `path`.
 
-    Whatever happens, also a full disk or a kill, the file at `path` is either the old or the new
-    one, complete. A symbolic link is kept, and the file it points to replaced.
+    Whatever happens, a full disk or a kill included, the file at `path` is either the old or the
+    new one, complete. A symbolic link is kept, and the file it points to is replaced.
     """
     path = Path(os.path.realpath(path))
     with _new_part(path) as part:
@@ -156,41 +155,10 @@ def atomic_file(path: str | os.PathLike) -> Iterator[Path]:
         os.replace(part, path)
 
 
-@contextmanager
-def _new_part(path: Path) -> Iterator[Path]:
-    """Yield a path for a file on its way to `path`, in a temporary folder beside it."""
-    with explained(path):
-        refuse_special(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        clear_leftovers(path.parent)
-        with TemporaryFolder(path.parent) as temporary:
-            yield temporary.file(_part_name(path))
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Say in errors of the system which file could not be written."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, FileExistsError) and error.errno is None:
-            raise  # of our own, and says so already
-        told = f"could not write {path}; a file that was there is unchanged: "
-        told += error.strerror or str(error)
-        raise (OSError(told) if error.errno is None else OSError(error.errno, told)) from error
-
-
-def flush_to_disk(path: Path) -> None:
-    """Wait until a file has reached the disk."""
-    # Opened for writing: Windows flushes no others.
-    with open(path, "r+b") as file:
-        os.fsync(file.fileno())
-
-
 def write_with_backup(path: Path, write: Callable[[Path], None]) -> Path | None:
-    """Have `write` make a file, and put it at `path`; return the new name of what was there.
+    """Write a file with `write(temporary_path)` and move it to `path`; return the backup's path.
 
-    What was there, a link included, is kept as NAME.bak, or NAME.bak2 and so on.
+    An existing file, or link, is kept as NAME.bak, or NAME.bak2 and so on.
     """
     with _new_part(path) as part:
         write(part)
@@ -200,8 +168,40 @@ def write_with_backup(path: Path, write: Callable[[Path], None]) -> Path | None:
     return backup
 
 
+@contextmanager
+def _new_part(path: Path) -> Iterator[Path]:
+    """Yield the path of a new file in a temporary folder beside `path`."""
+    with explain_errors(path):
+        refuse_special(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        clear_leftovers(path.parent)
+        with TemporaryFolder(path.parent) as temporary:
+            yield temporary.file(f"new-{LIST}" if path.name == LIST else path.name)
+
+
+@contextmanager
+def explain_errors(path: Path) -> Iterator[None]:
+    """Name the file that could not be written in errors of the system."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FileExistsError) and error.errno is None:
+            raise  # our own message
+        reason = error.strerror or str(error)
+        message = f"could not write {path}; any existing file is unchanged: {reason}"
+        arguments = (message,) if error.errno is None else (error.errno, message)
+        raise OSError(*arguments) from error
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file has reached the disk."""
+    # Opened for writing: Windows flushes no others.
+    with open(path, "r+b") as file:
+        os.fsync(file.fileno())
+
+
 def append(file: IO[bytes], line: bytes) -> None:
-    """Write a line at the end of a file that is not buffered, whole or not at all."""
+    """Append a line to an unbuffered file, completely or not at all."""
     end = file.seek(0, os.SEEK_END)
     try:
         while line:
@@ -212,21 +212,17 @@ def append(file: IO[bytes], line: bytes) -> None:
 
 
 def refuse_special(path: Path) -> None:
-    """Raise FileExistsError if a device, a pipe or a socket is at a path: none is replaced."""
+    """Raise FileExistsError if there is a device, a pipe or a socket at a path."""
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise FileExistsError(
-                f"{path} is a device, a pipe or a socket, and not replaced: name a file"
+                f"{path} is a device, a pipe or a socket, which is not replaced: name a file"
             )
 
 
-def _part_name(path: Path) -> str:
-    return f"new-{LIST}" if path.name == LIST else path.name
-
-
 def _keep_backup(path: Path) -> Path:
-    """Give a file a second name, and return that."""
+    """Give a file an unused backup name, and return it."""
     number = 1
     while True:
         backup = path.with_name(f"{path.name}.bak{number if number > 1 else ''}")
@@ -242,28 +238,20 @@ def _keep_backup(path: Path) -> Path:
         return backup
 
 
-def new_file_path(folder: Path, token: str) -> Path:
-    """Return the path of a file in a folder that will get its name when it is complete.
-
-    Its content must have the token in it.
-    """
-    return folder / f"{_PREFIX}{token}.json"
-
-
 def move_to_new(part: Path, path: Path) -> None:
-    """Give a complete file its name; FileExistsError if there is something of that name."""
+    """Move a complete file to `path`; FileExistsError if something is there."""
     try:
         os.link(part, path)
     except (FileExistsError, FileNotFoundError):
         raise
     except OSError:  # file systems without hard links
         if os.path.lexists(path):
-            raise FileExistsError(f"{path} is there already") from None
+            raise FileExistsError(f"{path} already exists") from None
         os.rename(part, path)
 
 
 def check_space(folder: Path, n_bytes: int) -> None:
-    """Raise the error of the system unless `n_bytes` can be written to a folder now."""
+    """Raise the error of the system if `n_bytes` cannot be written to a folder now."""
     clear_leftovers(folder)
     with TemporaryFolder(folder) as temporary:
         try:
@@ -273,8 +261,8 @@ def check_space(folder: Path, n_bytes: int) -> None:
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"{folder}: the results need about {n_bytes / 1e6:,.0f} MB, and these cannot be "
-                f"written there ({error.strerror}): make room, or name another folder",
+                f"{folder}: the results need about {n_bytes / 1e6:,.0f} MB, which cannot be "
+                f"written there ({error.strerror}): free some space, or name another folder",
             ) from error
 
 
@@ -294,50 +282,35 @@ def _allocate(path: Path, size: int) -> None:
 def clear_leftovers(parent: Path, *, published: bool = False) -> None:
     """Delete the temporary files that killed processes have left in a folder.
 
-    Complete results on their way to their places are kept, unless `published` says that what was
-    announced has been moved.
+    Complete results that were being moved are kept, unless `published` says that all of these
+    have been moved.
     """
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if not entry.name.startswith(_PREFIX) or entry.is_symlink():
-                continue
             with suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
+                if is_temporary_name(entry.name) and entry.is_dir(follow_symlinks=False):
                     _clear_folder(parent / entry.name, published)
-                elif entry.name.endswith(".json"):
-                    _clear_new_file(parent / entry.name)
-
-
-def _clear_new_file(path: Path) -> None:
-    """Delete a file that was never given its name, if it has the token of its name in it."""
-    token = path.name.removeprefix(_PREFIX).removesuffix(".json")
-    with open(path, "rb") as file:
-        content = file.read(_HEADER)
-    if _is_token(token) and (not content or f'"token": "{token}"'.encode() in content):
-        path.unlink()
 
 
 def _clear_folder(folder: Path, published: bool) -> None:
-    if not _is_token(folder.name.removeprefix(_PREFIX)):
-        return
     path = folder / LIST
     if not is_regular(path):
-        os.rmdir(folder)  # killed before the list was there; refused if anything is in it
+        os.rmdir(folder)  # killed before the list was created; fails if anything is in it
         return
     with open(path, "r+b") as file:
         if not try_lock(file) or not is_file_at(file, path):
-            return  # its process is alive
+            return  # its process is running
         content = file.read()
-    if not content and os.listdir(folder) == [LIST]:  # killed before the first line was there
+    if not content and os.listdir(folder) == [LIST]:  # killed before the first line was written
         _remove_listed(folder, [])
-    names = listed_names(content, folder)
+    names = _listed_names(content, folder)
     if names is not None and (published or _PUBLISHING not in names):
         _remove_listed(folder, names)
 
 
-def listed_names(content: bytes, folder: Path) -> list[str] | None:
-    """Return the files that the list of a temporary folder names; None if it is not its list."""
-    # A line that a kill has cut short names a file that was not created yet.
+def _listed_names(content: bytes, folder: Path) -> list[str] | None:
+    """Return the names in the list of a temporary folder; None if it is not a valid list."""
+    # A last line that was cut short by a kill names a file that was not created yet.
     header, *names = content.decode("utf-8", "surrogateescape").split("\n")[:-1] or [""]
     if folder.name != _PREFIX + header.removeprefix(f"{_FORMAT} "):
         return None
@@ -348,7 +321,7 @@ def listed_names(content: bytes, folder: Path) -> list[str] | None:
 
 
 def _remove_listed(folder: Path, names: list[str]) -> None:
-    """Delete the named files and folders, the list, and then the folder if it is empty."""
+    """Delete the named files and folders, the list, and the folder if it is then empty."""
     for name in reversed(names):
         remove_own(folder, name)
     with suppress(OSError):
@@ -360,7 +333,7 @@ def _remove_listed(folder: Path, names: list[str]) -> None:
 def remove_own(folder: Path, name: str) -> None:
     """Delete a file in a folder, or an empty folder if `name` ends with a slash.
 
-    Nothing is deleted behind a symbolic link, nor a link itself.
+    Links are neither followed nor deleted.
     """
     path = folder / name
     if not is_inside(folder, name):
@@ -373,7 +346,7 @@ def remove_own(folder: Path, name: str) -> None:
 
 
 def is_inside(folder: Path, name: str) -> bool:
-    """Whether a name leads to a place in a folder without leaving it or following links."""
+    """Whether a name is a path inside a folder that does not pass through links."""
     parts = [part for part in name.split("/") if part]
     if not parts or any(part in (".", "..") or "\\" in part or ":" in part for part in parts):
         return False
@@ -392,7 +365,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether there is a file at a path, and not a link to one."""
+    """Whether there is a regular file at a path, and not a link to one."""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:

@@ -1,14 +1,14 @@
-"""Folders whose manifest names the files that we wrote, so that nothing else is ever touched.
+"""Folders with a manifest of the files that we wrote, so that no other file is changed or deleted.
 
-The manifest is a hidden file of JSON lines that is only ever appended to. Its first line has a
-random token and says what kind of folder it is. Each other line names a file, with a checksum. A
-file is ours if it is named there and still has a checksum it was written with: one that somebody
-has changed or put there is not, and is neither replaced nor deleted.
+The manifest is a hidden file of JSON lines to which lines are only appended. The first line has a
+random token and the kind of the folder. Every other line names a file, with its checksum. A file
+is ours if the manifest names it with its present checksum; a file that somebody else has changed
+or created is neither replaced nor deleted.
 
-Results of several files are first written completely to a temporary folder. Then one line of the
-manifest announces what is to be moved and what is to be removed, the files are moved, and another
-line says that it is done. A process that is killed in between leaves the announcement; the next
-one that opens the folder finishes the work.
+Results of several files are first written to a temporary folder. When they are complete, one line
+of the manifest announces which files will be moved and removed, the files are moved, and another
+line says that this is done. If the process is killed in between, the next one that opens the
+folder finds the announcement and completes it.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ from .files import (
     append,
     check_space,
     clear_leftovers,
-    explained,
+    explain_errors,
     flush_to_disk,
     is_inside,
     is_regular,
+    is_temporary_name,
     move_to_new,
-    new_file_path,
     new_token,
     remove_own,
 )
@@ -40,19 +40,19 @@ from .locks import is_file_at, try_lock
 MANIFEST = ".comanifold.json"
 _FORMAT = "comanifold folder 1"
 
-# Longer ones are not ours.
-_MOST_BYTES = 1 << 30
+# Longer manifests are not ours.
+_MAX_BYTES = 1 << 30
 
 
 class ManifestError(ValueError):
-    """A manifest that cannot be read, or is that of something else."""
+    """A manifest that is damaged, not ours, or of a folder of another kind."""
 
 
 class _Manifest:
-    """What the lines of a manifest say."""
+    """The content of a manifest."""
 
     def __init__(self, content: bytes):
-        # A kill can cut the last line short: what it announced has not been done then.
+        # A kill can truncate the last line: what it announces has not been started then.
         *lines, _ = content.split(b"\n")
         try:
             records = [json.loads(line) for line in lines]
@@ -67,7 +67,9 @@ class _Manifest:
             for record in records[1:]:
                 self.apply(record)
         except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-            raise ManifestError(f"{MANIFEST} is damaged or not ours ({error})") from error
+            raise ManifestError(
+                f"{MANIFEST} is damaged, or was not written by comanifold ({error})"
+            ) from error
 
     def apply(self, record: dict[str, Any]) -> None:
         if "file" in record:
@@ -83,27 +85,27 @@ class _Manifest:
 
 
 class OwnedFolder:
-    """A folder in use by this process alone, with the list of files that are ours in it.
+    """A folder with a manifest of our files, locked for other processes while it is open.
 
     Parameters
     ----------
     path : path
-        Created if it does not exist. Symbolic links to folders are followed, once.
+        Created if it does not exist. Symbolic links to folders are resolved once.
     kind : str
-        What the folder is for. A folder of another kind is refused.
+        What the folder is for. A folder of another kind raises an error.
     description : dict, optional
-        Kept in the manifest of a new folder.
+        Stored in the manifest of a new folder.
 
     Attributes
     ----------
     path : Path
         Without symbolic links.
     token : str
-        Random, written when the folder became ours.
+        Random, written to the manifest when it was created.
     is_new : bool
-        Whether it became ours just now.
+        Whether the manifest was created now.
     description : dict
-        That of the manifest.
+        From the manifest.
     """
 
     def __init__(
@@ -143,21 +145,20 @@ class OwnedFolder:
         self._temporary: TemporaryFolder | None = None
 
     def _open(self, kind: str, description: dict[str, Any]) -> tuple[IO[bytes], bool]:
-        """Open and lock the manifest, written if there is none."""
+        """Open and lock the manifest; create it if there is none."""
         path = self.path / MANIFEST
         is_new = False
         for _ in range(10):
             if not os.path.lexists(path):
-                # Another process may be faster, or take the new file for a leftover.
-                with suppress(FileExistsError, FileNotFoundError):
+                with suppress(FileExistsError):  # another process may be faster
                     self._create(path, kind, description)
                     is_new = True
             if not os.path.lexists(path):
                 continue
             if not is_regular(path):
                 raise FileExistsError(f"{path} is not a file of comanifold: name another folder")
-            if path.stat().st_size > _MOST_BYTES:
-                raise ManifestError(f"{path} is too long to be ours: name another folder")
+            if path.stat().st_size > _MAX_BYTES:
+                raise ManifestError(f"{path} is too long for a manifest: name another folder")
             file = open(path, "r+b", buffering=0)  # noqa: SIM115
             self._lock(file)
             if is_file_at(file, path):
@@ -166,22 +167,18 @@ class OwnedFolder:
         raise RuntimeError(f"{str(self.path)!r} is in use by other runs: name another folder")
 
     def _create(self, path: Path, kind: str, description: dict[str, Any]) -> None:
-        """Write a manifest that is there with its first line or not at all."""
-        token = new_token()
+        """Create a manifest with its first line; FileExistsError if there is one."""
         header = {
             "format": _FORMAT,
             "kind": kind,
-            "token": token,
+            "token": new_token(),
             "created": self._created,
             "description": description,
         }
-        part = new_file_path(self.path, token)
-        try:
+        with TemporaryFolder(self.path) as temporary:
+            part = temporary.file("manifest")
             part.write_bytes(json.dumps(header).encode() + b"\n")
             move_to_new(part, path)
-        finally:
-            with suppress(OSError):
-                part.unlink()
 
     def _lock(self, file: IO[bytes]) -> None:
         is_ours = True
@@ -196,29 +193,25 @@ class OwnedFolder:
 
     @property
     def names(self) -> list[str]:
-        """Names of the files that were ever written here and not removed since."""
+        """Names of the files that were written here and not removed since."""
         return list(self._manifest.checksums)
 
     def owns(self, name: str) -> bool:
-        """Whether there is a file of that name, and we wrote it as it is."""
+        """Whether there is a file of that name that we wrote and nobody has changed."""
         known = self._manifest.checksums.get(name)
         path = self.path / name
         if known is None or not is_inside(self.path, name) or not is_regular(path):
             return False
         return None in known or checksum(path) in known
 
-    def taken(self, names: Iterable[str]) -> list[str]:
-        """Return those of the names at which there is something that is not ours."""
-        return [
+    def refuse_taken(self, names: Iterable[str]) -> None:
+        """Raise FileExistsError if one of the names is taken by something that is not ours."""
+        taken = [
             name
             for name in names
             if not is_inside(self.path, name)
             or (os.path.lexists(self.path / name) and not self.owns(name))
         ]
-
-    def refuse_taken(self, names: Iterable[str]) -> None:
-        """Raise FileExistsError if something that is not ours is at one of the names."""
-        taken = self.taken(names)
         if taken:
             more = f" and {len(taken) - 3} more" if len(taken) > 3 else ""
             listed = ", ".join(str(self.path / name) for name in taken[:3])
@@ -235,18 +228,18 @@ class OwnedFolder:
     def _refuse_moved(self) -> None:
         if not self._is_in_place():
             raise FileNotFoundError(
-                f"{self.path} was moved, deleted or replaced by something else while it was in use"
+                f"{self.path} was moved, deleted or replaced while it was in use"
             )
 
     @contextmanager
     def write(self, name: str, *, by_name: bool = False) -> Iterator[Path]:
-        """Yield a temporary path to write to; on success the file appears under its name.
+        """Yield a temporary path to write to; on success that file is moved to `name`.
 
-        With `by_name` the file is ours whatever is in it, for files that check themselves.
+        With `by_name` the file is ours whatever its content, for files with a checksum inside.
         """
         self.refuse_taken([name])
         target = self.path / name
-        with explained(target):
+        with explain_errors(target):
             part = self._temporary_folder().file(name)
             try:
                 yield part
@@ -262,12 +255,12 @@ class OwnedFolder:
 
     @contextmanager
     def publish(self, *, last: str) -> Iterator[TemporaryFolder]:
-        """Yield a temporary folder; its files then take the place of all files of ours.
+        """Yield a temporary folder; on success its files replace all our files.
 
         Parameters
         ----------
         last : str
-            The file that is removed first and moved last, so that whoever finds it finds the rest.
+            The file that is removed first and moved last: if it exists, the others do.
         """
         stage = TemporaryFolder(self.path if self._is_in_place() else _nearest(self.path.parent))
         done = False
@@ -277,7 +270,7 @@ class OwnedFolder:
         finally:
             if not done:
                 stage.remove()
-        names = sorted(stage_files(stage.path), key=lambda name: (name == last, name))
+        names = sorted(_files_in(stage.path), key=lambda name: (name == last, name))
         checksums = {}
         for name in names:
             flush_to_disk(stage.path / name)
@@ -299,15 +292,15 @@ class OwnedFolder:
             self._move(record)
         except BaseException as error:
             error.add_note(
-                f"The results are complete, in {stage.path}; the next command on this folder puts "
-                "them into place."
+                f"The results are complete, in {stage.path}; the next command on this folder moves "
+                "them to their places."
             )
             stage.close()
             raise
         stage.remove()
 
     def _finish_publication(self) -> None:
-        """Do what a process that was killed has announced."""
+        """Move the files that a killed process has announced."""
         if self._manifest.pending is not None:
             self._move(self._manifest.pending)
 
@@ -319,10 +312,10 @@ class OwnedFolder:
             if is_inside(self.path, f"{stage.name}/{name}") and is_regular(stage / name)
         ]
         self.refuse_taken(waiting)
-        # Nothing waits when all has been moved, and when somebody has deleted the temporary folder:
-        # what is there stays then.
+        # Without waiting files, all have been moved, or somebody has deleted the temporary folder:
+        # then nothing is removed.
         for name in record["remove"] if waiting else ():
-            # Not what has been moved here already.
+            # Files that have been moved already are kept.
             if name in waiting or name not in record["files"]:
                 self._remove(str(name), forget=name not in record["files"])
         for name in waiting:
@@ -332,7 +325,7 @@ class OwnedFolder:
         self._append({"published": record["publish"]})
 
     def remove(self, names: Sequence[str] | None = None) -> None:
-        """Delete files, of those that are ours; all of them, and the folder, by default."""
+        """Delete the named files that are ours; by default all of them, and the folder."""
         for name in self.names if names is None else names:
             if self.owns(name):
                 self._remove(name, forget=True)
@@ -350,25 +343,25 @@ class OwnedFolder:
             self._append({"removed": name})
 
     def reserve(self, n_bytes: int) -> None:
-        """Raise the error of the system unless so many bytes can be written here now."""
+        """Raise the error of the system if so many bytes cannot be written here now."""
         check_space(self.path, n_bytes)
 
     def close(self) -> None:
-        """Let other processes use the folder; one that was made for nothing is removed."""
+        """Unlock the folder; if nothing was written, remove the manifest and a new folder."""
         if self._file.closed:
             return
         if self._temporary is not None:
             with suppress(OSError):
                 self._temporary.remove()
         is_unused = self.is_new and not self.names and self._is_in_place()
-        # Of what has appeared meanwhile, such as a checkpoint, the manifest says who made it.
+        # If something else has appeared, such as a checkpoint, the manifest says that it is ours.
         if is_unused and (self._had_files or os.listdir(self.path) == [MANIFEST]):
             self._remove_manifest()
         self._file.close()
 
     def _remove_manifest(self) -> None:
         ours = self._is_in_place()
-        self._file.close()  # Windows deletes no open files
+        self._file.close()  # Windows does not delete open files
         with suppress(OSError):
             if ours:
                 (self.path / MANIFEST).unlink()
@@ -397,12 +390,12 @@ class OwnedFolder:
 
 
 def _nearest(path: Path) -> Path:
-    """Return the innermost folder of a path that exists."""
+    """Return a folder, or the innermost of its parents that exists."""
     return next(folder for folder in (path, *path.parents) if folder.is_dir())
 
 
-def stage_files(folder: Path) -> Iterator[str]:
-    """Yield the names of the files that were written to a temporary folder."""
+def _files_in(folder: Path) -> Iterator[str]:
+    """Yield the names of the files in a temporary folder."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if is_regular(path) and name != LIST:
@@ -416,9 +409,9 @@ def checksum(path: Path) -> str:
 
 
 def kind_of_folder(path: Path) -> str | None:
-    """Return the kind of a folder of ours; None if it has no manifest that can be read."""
+    """Return the kind of a folder from its manifest; None if it has no valid manifest."""
     manifest = path / MANIFEST
-    if not is_regular(manifest) or manifest.stat().st_size > _MOST_BYTES:
+    if not is_regular(manifest) or manifest.stat().st_size > _MAX_BYTES:
         return None
     try:
         return _Manifest(manifest.read_bytes()).kind
@@ -429,14 +422,16 @@ def kind_of_folder(path: Path) -> str | None:
 def check_folder(path: Path, *, kind: str, overwrite: bool) -> None:
     """Raise FileExistsError unless results may be written to a folder. Nothing is changed.
 
-    It must not exist, be empty, hold only what an unfinished run of ours has left, or, with
-    `overwrite`, be one of ours.
+    It must not exist, be empty, contain only what an unfinished run of ours has left, or, with
+    `overwrite`, have a manifest of ours.
     """
     if os.path.lexists(path) and not path.is_dir():
         if path.is_symlink() and not path.exists():
-            raise FileExistsError(f"{path} is a link to a folder that is not there: make it first")
+            raise FileExistsError(
+                f"{path} is a link to a folder that does not exist: create it first"
+            )
         raise FileExistsError(f"{path} is a file: name a folder")
-    if not path.exists() or not any(path.iterdir()):
+    if not path.exists() or all(is_temporary_name(entry.name) for entry in path.iterdir()):
         return
     found = kind_of_folder(path)
     if found is None:
@@ -448,14 +443,14 @@ def check_folder(path: Path, *, kind: str, overwrite: bool) -> None:
             f"{path} holds a {found} of comanifold, not a {kind}: name another folder"
         )
     manifest = _Manifest((path / MANIFEST).read_bytes())
-    # What was written here may have been deleted since.
+    # The files may have been deleted since they were written.
     has_files = any(os.path.lexists(path / name) for name in manifest.checksums)
     if not overwrite and (has_files or manifest.pending is not None):
         raise FileExistsError(f"{path} is not empty: name another folder, or overwrite it")
 
 
 def complete_publication(path: Path, kind: str) -> None:
-    """Finish what a process that was killed while it moved its results has left to do."""
+    """Complete the publication of results that a killed process has announced."""
     if kind_of_folder(path) != kind:
         return
     if _Manifest((path / MANIFEST).read_bytes()).pending is not None:

@@ -1,20 +1,24 @@
-"""Locks on open files, which the system releases when the process ends, however it ends."""
+"""Locks on open files, which the system releases when their process ends, however it ends.
+
+Not those of `filelock`: its `FileLock` leaves lock files in the folders of users, and its
+`lock_descriptor` locks the first byte, so that on Windows nobody else can read a manifest in use.
+"""
 
 import os
 from pathlib import Path
 from typing import IO
 
-# Bytes locked on Windows are out of bounds for other readers: this one is never written.
+# On Windows other processes cannot read a locked byte: this one is never written.
 _LOCKED_BYTE = 1 << 40
 
 
 def try_lock(file: IO[bytes]) -> bool:
-    """Whether the file is now locked by us; False if another process has locked it.
+    """Lock a file without waiting; return False if another process has locked it.
 
     Raises
     ------
     OSError
-        If the file system has no locks.
+        If the file system does not support locks.
     """
     try:
         import fcntl
@@ -30,19 +34,19 @@ def try_lock(file: IO[bytes]) -> bool:
 def _try_lock_on_windows(file: IO[bytes]) -> bool:
     import msvcrt
 
-    place = file.tell()
+    position = file.tell()
     file.seek(_LOCKED_BYTE)
     try:
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
     except PermissionError:
         return False
     finally:
-        file.seek(place)
+        file.seek(position)
     return True
 
 
 def is_file_at(file: IO[bytes], path: Path) -> bool:
-    """Whether an open file is still the one at a path, and not one deleted since."""
+    """Whether an open file is still the one at a path, and was not deleted or replaced."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
     except FileNotFoundError:

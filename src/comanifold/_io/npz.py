@@ -1,4 +1,4 @@
-"""Arrays in files, read without pickle and only if they are as large as they say."""
+"""Reading NPY and NPZ files without pickle, and only if their size is the declared one."""
 
 import errno
 import lzma
@@ -17,10 +17,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-# The longest header of an array that is looked at.
-_LONGEST_HEADER = 10_000
+# Bytes of the longest header of an array that is read.
+_MAX_HEADER = 10_000
 
-# What the readers of archives stumble over: damage, and methods or passwords that nobody meant.
+# Errors of the readers of archives for damage, unknown compression methods and passwords.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -32,7 +32,7 @@ _DAMAGE = (
 
 
 class Archive:
-    """The arrays of an NPZ file, by name; nothing is read before it is asked for."""
+    """The arrays of an NPZ file by name, each read when it is requested."""
 
     def __init__(self, file: zipfile.ZipFile):
         self._file = file
@@ -52,10 +52,10 @@ class Archive:
         return any(member.compress_type != stored for member in self._members.values())
 
     def shape_and_type(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """What the header of an array declares, if as much follows."""
+        """Return shape and dtype from the header of an array, if its size agrees."""
         member = self._members[name]
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            # Nothing writes arrays so; what comes out of others can be of any size.
+            # NumPy writes no others, and these can expand to any size.
             raise ValueError("it is damaged, or compressed in another way than with deflate")
         with self._file.open(member) as content:
             shape, dtype = read_header(content)
@@ -70,45 +70,45 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path | IO[bytes]) -> Iterator[Archive]:
-    """The arrays of an NPZ file. What is wrong with it raises a ValueError."""
+    """Yield the arrays of an NPZ file; ValueError if it is damaged."""
     try:
         with zipfile.ZipFile(path) as file:
             yield Archive(file)
     except _DAMAGE as error:
-        raise ValueError(f"the file is damaged or no NPZ file ({error})") from error
+        raise ValueError(f"the file is damaged or not an NPZ file ({error})") from error
     except OSError as error:
-        if error.errno != errno.EINVAL:  # of a place in the file that cannot be
+        if error.errno != errno.EINVAL:  # an impossible position in the file
             raise
         raise ValueError("the file is damaged: its directory points outside of it") from error
 
 
 @contextmanager
 def old_headers() -> Iterator[None]:
-    """Read headers that Python 2 wrote without a warning: users cannot do anything about them."""
+    """Suppress NumPy's warning about headers that Python 2 wrote."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Reading `.npy` or `.npz` file", UserWarning)
         yield
 
 
 def read_header(content: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type that the header of an NPY file declares."""
+    """Return shape and dtype from the header of an NPY file."""
     version = npy.read_magic(content)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     try:
         with old_headers():
-            shape, _, dtype = read(content, max_header_size=_LONGEST_HEADER)
+            shape, _, dtype = read(content, max_header_size=_MAX_HEADER)
     except (tokenize.TokenError, MemoryError, RecursionError) as error:
         raise ValueError(f"its header is damaged ({error})") from error
     if dtype.hasobject:
-        raise ValueError("it holds Python objects, and these are never loaded")
+        raise ValueError("it contains Python objects, which are never loaded")
     return shape, dtype
 
 
 def check_length(shape: tuple[int, ...], dtype: np.dtype[Any], n_bytes: int) -> None:
-    """Refuse an array that says it is larger, or smaller, than what is there."""
+    """Raise ValueError unless the declared size of an array is that of its content."""
     declared = math.prod(shape) * dtype.itemsize
     if declared != n_bytes or any(size < 0 for size in shape):
         raise ValueError(
-            f"it says that it holds {' x '.join(map(str, shape))} numbers, {declared} bytes, and "
-            f"has {n_bytes} bytes: it is damaged or cut short"
+            f"its header declares {' x '.join(map(str, shape))} numbers, {declared} bytes, but "
+            f"{n_bytes} bytes follow: it is damaged or cut short"
         )

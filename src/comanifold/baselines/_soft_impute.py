@@ -11,23 +11,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimators import levels_to_caller, unchanged_on_failure
-from .._fit.held_out import Hidden
+from .._fit.held_out import HeldOut
+from .._fit.low_rank import Factors, LowRankCompletion, Solver, solve
 from .._parallel import single_threaded_blas
 from .._validation import check_stopping, is_integer
 from ._incomplete import IncompleteMixin, column_means
 
 Array = NDArray[np.float64]
 
-# How the penalty falls from where everything vanishes, how often at most, and how many penalties
-# may predict hidden entries no better before the path is given up.
-_FALL = 0.6
-_N_PENALTIES = 20
-_PATIENCE = 2
-
-# While looking for the penalty, the relative change of the matrix that is small enough, and the
-# rounds after which it is looked at no longer.
-_STEADY = 1e-3
-_ROUNDS = 200
+# Where to stop while the penalty is chosen.
+_PATH_TOL = 1e-3
+_PATH_MAX_ITER = 200
 
 
 class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -104,30 +98,29 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
         y : ignored
         """
         X = self._read(X, reset=True)
-        max_rank = self._check_parameters(X)
+        max_rank = self._check_parameters()
         max_iter, tol = check_stopping(self.max_iter, self.tol)
         self._means = column_means(X)
         centred = X - self._means
-        automatic = isinstance(self.penalty, str)
+        solver = Solver(max_rank, alternating=False, tol=tol, max_iter=max_iter)
         with single_threaded_blas():
-            self.penalty_, start = (
-                _find_penalty(centred, max_rank) if automatic else (float(self.penalty), None)
-            )
-            Z, filled, self.n_iter_, steady = _shrink(
-                centred, self.penalty_, max_rank, max_iter, tol, start
-            )
-            _, values, Vt = np.linalg.svd(filled, full_matrices=False)
-        if not steady:
+            start = None
+            if self.penalty == "auto":
+                self.penalty_, start = _choose_penalty(centred, max_rank)
+            else:
+                self.penalty_ = float(self.penalty)
+            solution = solve(centred, self.penalty_, solver, start)
+        if not solution.converged:
             warnings.warn(
                 f"SoftImpute stopped after {max_iter} iterations, before reaching tol={tol:g}. "
                 "Raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=levels_to_caller(),
             )
-        values = np.maximum(values[:max_rank] - self.penalty_, 0.0)
-        self.rank_ = int(np.count_nonzero(values))
-        self._factor = Vt[: self.rank_].T * np.sqrt(values[: self.rank_])
-        self.filled_ = np.where(np.isnan(X), self._means + Z, X)
+        self.n_iter_ = solution.n_iter
+        self.rank_ = solution.B.shape[1]
+        self._factor = solution.B
+        self.filled_ = np.where(np.isnan(X), self._means + solution.A @ solution.B.T, X)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
@@ -157,83 +150,28 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
         a = np.linalg.solve(gram, (centred @ B)[..., None])[..., 0]
         return np.where(observed, X, self._means + a @ B.T)
 
-    def _check_parameters(self, X: Array) -> int:
-        rank = min(X.shape) if self.max_rank is None else self.max_rank
-        if not is_integer(rank) or rank < 1:
+    def _check_parameters(self) -> int | None:
+        """Validate max_rank and penalty; return max_rank."""
+        rank, penalty = self.max_rank, self.penalty
+        if rank is not None and (not is_integer(rank) or rank < 1):
             raise ValueError(f"max_rank must be a positive integer or None, got {rank!r}")
-        penalty = self.penalty
         if isinstance(penalty, str) and penalty == "auto":
-            return int(rank)
+            return rank
         is_number = isinstance(penalty, numbers.Real) and not isinstance(penalty, bool)
         if not is_number or not 0 <= penalty < np.inf:
             raise ValueError(f'penalty must be "auto" or a number of at least 0, got {penalty!r}')
-        return int(rank)
+        return rank
 
 
-def _shrink(
-    X: Array, penalty: float, max_rank: int, max_iter: int, tol: float, start: Array | None
-) -> tuple[Array, Array, int, bool]:
-    """The solution, the filled-in matrix that it was shrunk from, and the iterations it took.
-
-    Last, whether the change had fallen to `tol` by then.
-    """
-    missing = np.isnan(X)
-    Z = np.zeros_like(X) if start is None else start
-    ahead, momentum = Z, 1.0
-    for n_iter in range(1, max_iter + 1):
-        filled = np.where(missing, ahead, X)
-        before, Z = Z, _shrunk(filled, penalty, max_rank)
-        change = Z - before
-        if np.linalg.norm(change) <= tol * np.linalg.norm(Z):
-            return Z, filled, n_iter, True
-        # Momentum that points uphill is given up.
-        if np.vdot(ahead - Z, change) > 0.0:
-            momentum = 1.0
-        faster = 0.5 + np.sqrt(0.25 + momentum**2)
-        ahead, momentum = Z + (momentum - 1.0) / faster * change, faster
-    return Z, filled, max_iter, False
-
-
-def _shrunk(A: Array, penalty: float, max_rank: int) -> Array:
-    """A with its singular values lowered by the penalty.
-
-    By the eigenvectors of the smaller Gram matrix, four times faster than singular vectors.
-    """
-    if A.shape[0] > A.shape[1]:
-        return _shrunk(A.T, penalty, max_rank).T
-    squares, U = np.linalg.eigh(A @ A.T)
-    values = np.sqrt(np.maximum(squares, 0.0))
-    lowered = np.maximum(values - penalty, 0.0)
-    lowered[:-max_rank] = 0.0
-    kept = lowered > 0.0
-    U = U[:, kept]
-    return (U * (lowered[kept] / values[kept])) @ (U.T @ A)
-
-
-def _find_penalty(X: Array, max_rank: int) -> tuple[float, Array | None]:
-    """The penalty that predicts hidden entries best, and what it gives without them."""
-    hidden = Hidden(X if np.isnan(X).any() else _with_a_gap(X))
-    # It is the left-over matrix that is completed: its largest penalty begins the path.
-    rest = hidden.rest()
-    largest = float(np.linalg.norm(np.nan_to_num(rest), 2))
-    if not hidden.values.size or largest == 0.0:
+def _choose_penalty(X: Array, max_rank: int | None) -> tuple[float, Factors | None]:
+    """Return the penalty that predicts held-out entries best, and its solution without them."""
+    held_out = HeldOut(X, from_complete=True)
+    largest = float(np.linalg.norm(np.nan_to_num(held_out.rest()), 2))
+    if not held_out.values.size or largest == 0.0:
         return 0.1 * largest, None
-    best, found, least = largest, None, float(np.sum(hidden.values**2))
-    worse, Z = 0, None
-    for step in range(1, _N_PENALTIES + 1):
-        penalty = largest * _FALL**step
-        Z, *_ = _shrink(rest, penalty, max_rank, _ROUNDS, _STEADY, Z)
-        error = float(np.sum((Z[hidden.rows, hidden.columns] - hidden.values) ** 2))
-        worse += 1
-        if error < least:
-            best, found, least, worse = penalty, Z, error, 0
-        if worse == _PATIENCE:
-            break
-    return best, found
-
-
-def _with_a_gap(X: Array) -> Array:
-    """X without one of its middle entries: nothing is hidden from a matrix without gaps."""
-    X = X.copy()
-    X.flat[np.argsort(X, axis=None)[X.size // 2]] = np.nan
-    return X
+    solver = Solver(max_rank, alternating=False, tol=_PATH_TOL, max_iter=_PATH_MAX_ITER)
+    completion = LowRankCompletion(held_out, solver)
+    error = np.sum((completion.predicted - held_out.values) ** 2)
+    if error >= np.sum(held_out.values**2):  # column means predict better
+        return largest, None
+    return completion.penalty, completion.factors_of_rest

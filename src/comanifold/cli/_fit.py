@@ -251,7 +251,7 @@ def _write_all(
 
     import numpy as np
 
-    from .._io.model_folder import write_model
+    from .._io.model_format import write_model_files
     from ._annotations import merge_annotations
     from ._results import MARKER, MODEL, Run, write_pages, write_tables
     from ._summary import FOUND, find_clusters
@@ -262,7 +262,7 @@ def _write_all(
     clusters = {mode: find_clusters(model, mode) for mode in ("row", "column")}
     filled = replace(table, values=preparation.fill_in(table.values, model.filled_))
     files = write_tables(new_file, model, filled, clusters)
-    write_model(model, lambda file: new_file(f"{MODEL}/{file}"))
+    write_model_files(model, lambda file: new_file(f"{MODEL}/{file}"))
     findings = {
         "shape": list(table.values.shape),
         "share_missing": float(np.isnan(table.values).mean()),

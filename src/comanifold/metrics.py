@@ -1,4 +1,4 @@
-"""The multi-scale metric of the paper, added up scale by scale."""
+"""Multi-scale distances between rows and between columns, summed scale by scale."""
 
 from typing import Any
 
@@ -6,14 +6,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..graphs import Pairs
-from ._pair_distances import add_pair_distances
+from .graphs import Pairs
 
 Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
 
-# A square length this small, relative to the squares it is the difference of, has lost digits
-# and is added up plainly.
+# A squared distance this small, relative to the squared norms it is the difference of, has lost
+# digits to cancellation and is summed entry by entry.
 _FEW_DIGITS = 1e-6
+
+# Columns filled in at the same time for distances at some pairs: some megabytes for many rows.
+_AT_ONCE = 128
 
 
 class MultiScaleMetric:
@@ -27,7 +30,7 @@ class MultiScaleMetric:
     X : ndarray of shape (n_rows, n_columns)
         NaN for missing entries.
     pairs : pair of Pairs or None, optional
-        The pairs of rows, and of columns, whose distances are wanted; None for all of them.
+        The pairs of rows and of columns whose distances are computed; None for all pairs.
 
     Attributes
     ----------
@@ -51,11 +54,11 @@ class MultiScaleMetric:
     def add(
         self,
         values: Array,
-        row_labels: NDArray[np.intp],
-        column_labels: NDArray[np.intp],
+        row_labels: Labels,
+        column_labels: Labels,
         weight: float,
     ) -> None:
-        """Add a scale whose estimate is values[row_labels][:, column_labels]."""
+        """Add a scale with the estimate values[row_labels][:, column_labels]."""
         self.total_weight += weight
         if self._complete:  # nothing is filled in: every scale has the same distances
             return
@@ -67,16 +70,17 @@ class MultiScaleMetric:
             if row_pairs is None:
                 _add_distances(filled @ filled.T, filled, weight, self._rows)
             if column_pairs is None:
-                _add_distances(filled.T @ filled, filled.T, weight, self._columns)
+                # A copy, so that the kernel is compiled for one memory layout only.
+                _add_distances(filled.T @ filled, filled.T.copy(), weight, self._columns)
             del filled
         else:
             _add_estimate(values, row_labels, column_labels, weight, self._estimates)
         if row_pairs is not None:
             blocks = values, row_labels, column_labels
-            add_pair_distances(self._X, *blocks, row_pairs, weight, self._rows)
+            _add_pair_distances(self._X, *blocks, row_pairs, weight, self._rows)
         if column_pairs is not None:
             blocks = values.T, column_labels, row_labels
-            add_pair_distances(self._X.T, *blocks, column_pairs, weight, self._columns)
+            _add_pair_distances(self._X.T, *blocks, column_pairs, weight, self._columns)
 
     def merge(self, other: "MultiScaleMetric") -> None:
         """Add the scales of another metric of the same matrix."""
@@ -86,13 +90,13 @@ class MultiScaleMetric:
         self.total_weight += other.total_weight
 
     def normalise(self) -> None:
-        """Divide all weights by their sum: distances become means over the scales."""
+        """Divide all weights by their sum, so that distances are means over the scales."""
         for sums in (self._rows, self._columns, self._estimates):
             sums /= self.total_weight
         self.total_weight = 1.0
 
     def sums(self) -> dict[str, Array]:
-        """The sums so far, by name."""
+        """Return the sums so far by name, to be saved."""
         return {
             "rows": self._rows,
             "columns": self._columns,
@@ -101,13 +105,13 @@ class MultiScaleMetric:
         }
 
     def restore(self, sums: dict[str, Array]) -> None:
-        """Go on from the sums of another metric of the same matrix."""
+        """Restore saved sums of the same matrix."""
         self._rows, self._columns = sums["rows"], sums["columns"]
         self._estimates = sums["estimates"]
         self.total_weight = float(sums["total_weight"])
 
     def distances(self) -> tuple[Any, Any]:
-        """The distances between the rows and between the columns; sparse ones at pairs alone."""
+        """Return the distances between rows and between columns, sparse if at some pairs only."""
         if self._complete:
             for X, sums, pairs in (
                 (self._X, self._rows, self._pairs[0]),
@@ -115,10 +119,10 @@ class MultiScaleMetric:
             ):
                 sums[:] = 0.0
                 if pairs is None:
-                    _add_distances(X @ X.T, X, self.total_weight, sums)
+                    _add_distances(X @ X.T, np.ascontiguousarray(X), self.total_weight, sums)
                 else:
                     nothing = np.zeros((1, 1)), *(np.zeros(n, dtype=np.intp) for n in X.shape)
-                    add_pair_distances(X, *nothing, pairs, self.total_weight, sums)
+                    _add_pair_distances(X, *nothing, pairs, self.total_weight, sums)
         by_row, by_column = (
             sums + sums.T if pairs is None else pairs.matrix(sums)
             for sums, pairs in zip((self._rows, self._columns), self._pairs, strict=True)
@@ -173,3 +177,48 @@ def _add_distances(products, X, weight, sums):
                     length[j] = plain
         for j in range(length.shape[0]):
             total[j] += weight * np.sqrt(length[j])
+
+
+def _add_pair_distances(
+    X: Array,
+    values: Array,
+    row_labels: Labels,
+    column_labels: Labels,
+    pairs: Pairs,
+    weight: float,
+    sums: Array,
+) -> None:
+    """sums[p] += weight |x_i - x_j| for the pairs p = (i, j) of rows of the filled-in X.
+
+    Missing entries are filled in by values[row_labels][:, column_labels], a few columns at a time.
+    """
+    squares = np.zeros(len(pairs))
+    for start in range(0, X.shape[1], _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        filled = np.empty((len(X), len(column_labels[part])))
+        _fill_in_part(X[:, part], values, row_labels, column_labels[part], filled)
+        _add_squares(filled, pairs.starts, pairs.others, squares)
+    np.sqrt(squares, out=squares)
+    squares *= weight
+    sums += squares
+
+
+@njit(cache=True, nogil=True)
+def _fill_in_part(X, values, row_labels, column_labels, filled):
+    for i in range(X.shape[0]):
+        a = row_labels[i]
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            filled[i, j] = values[a, column_labels[j]] if np.isnan(x) else x
+
+
+# Sums may be taken in another order than written, which lets several be taken at once.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_squares(X, starts, others, squares):
+    for i in range(X.shape[0]):
+        for p in range(starts[i], starts[i + 1]):
+            j = others[p]
+            total = 0.0
+            for c in range(X.shape[1]):
+                total += (X[i, c] - X[j, c]) ** 2
+            squares[p] += total

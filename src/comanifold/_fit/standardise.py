@@ -1,25 +1,66 @@
-"""Entries of very different size: single ones out of all proportion, and data that reach far."""
+"""A matrix in standard units, without outlying entries and empty rows or columns."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ..solvers import mean_and_scale
 
-# How many times as far from the median as half of the entries are, and as the next nearer entry.
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# An outlier is this many times as far from the median as half of the entries are, and as the
+# next nearer entry.
 _FAR, _GAP = 1e5, 100.0
 
-# At most this part of a matrix, and of each of its rows and columns: past that they are no
-# mistakes, but columns in other units, or entries of two kinds.
+# Outliers are at most this part of a matrix, and of each row and column: more are not mistakes,
+# but columns in other units, or entries of two kinds.
 _LARGEST_PART, _LARGEST_PART_OF_LINE = 0.1, 0.5
 
 # Doublings from the usual entry to the largest that are crossed one by one.
 _MOST_DOUBLINGS = 20
 
 
-def find_outliers(X: Array) -> NDArray[np.bool_]:
-    """Return which entries are out of all proportion to the others, as codes and typing errors are.
+@dataclass(frozen=True)
+class StandardisedMatrix:
+    """A matrix in standard units.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_observed_rows, n_observed_columns)
+        Of mean 0 and variance 1 over the observed entries; NaN for missing entries and outliers.
+    observed_rows, observed_columns : ndarray of bool
+        Which rows and columns of the matrix have an observed entry.
+    outliers : ndarray of bool
+        Which entries of the matrix count as missing because they are outliers.
+    mean, scale : float
+        The matrix is scale * values + mean.
+    """
+
+    values: Array
+    observed_rows: Mask
+    observed_columns: Mask
+    outliers: Mask
+    mean: float
+    scale: float
+
+
+def standardise(X: Array) -> StandardisedMatrix:
+    """Return X in standard units, without outliers and empty rows and columns."""
+    missing = np.isnan(X)
+    rows, columns = ~missing.all(axis=1), ~missing.all(axis=0)
+    outliers = find_outliers(X)
+    observed = np.where(outliers, np.nan, X) if outliers.any() else X
+    if not (rows.all() and columns.all()):
+        observed = observed[np.ix_(rows, columns)]
+    mean, scale = mean_and_scale(observed)
+    return StandardisedMatrix((observed - mean) / scale, rows, columns, outliers, mean, scale)
+
+
+def find_outliers(X: Array) -> Mask:
+    """Return which entries are out of all proportion to the others, such as codes or typing errors.
 
     It does not depend on units, nor on the order of rows and columns, and there are none in data
     that reach that far without a gap, such as log-normal ones.
@@ -54,7 +95,7 @@ def _middle(distances: Array) -> float:
 
 
 def doublings_per_step(X: Array) -> int:
-    """Return by how many doublings costs have to grow so that there are no more than hundreds.
+    """Return how many doublings of a cost make one step, so that there are only hundreds of scales.
 
     One, unless the largest entries are more than a million times as far from the median as half of
     the entries are.

@@ -1,4 +1,4 @@
-"""Fits that are killed, stopped, or run out of room: what was done is there, and is used."""
+"""Fits that are killed, interrupted, or run out of disk space continue from their checkpoint."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ def python(code, *arguments, **options):
 
 
 def end(process):
-    """End all that a process has begun."""
+    """Kill a process and all that it has started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -83,19 +83,19 @@ def killed(tmp_path, n_kills, seed):
         assert not [file.name for file in os.scandir(run) if file.name.startswith(".comanifold-")]
 
 
-def test_killed_at_a_few_moments_it_ends_with_the_same_bits(tmp_path):
+def test_a_fit_killed_at_random_moments_ends_with_the_same_bits(tmp_path):
     killed(tmp_path, 6, seed=time.time_ns() % 1000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_killed_at_twenty_moments_it_ends_with_the_same_bits(tmp_path, seed):
+def test_a_fit_killed_at_twenty_moments_ends_with_the_same_bits(tmp_path, seed):
     killed(tmp_path, 20, seed)
 
 
 def test_a_flipped_bit_anywhere_in_a_file_is_noticed(tmp_path):
     X = holes(12, 9)
-    CoManifold(checkpoint=tmp_path, alpha=-0.5, first_graphs="masked").fit(X)
+    CoManifold(checkpoint=tmp_path, scale_weights="cost", first_graphs="masked").fit(X)
     file = min(tmp_path.glob("*.npz"), key=lambda file: file.stat().st_size)
     content = file.read_bytes()
     place = Path(file.stem).stem
@@ -125,6 +125,7 @@ CoManifold(checkpoint=sys.argv[2], n_jobs=int(sys.argv[3])).fit(X)
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_full_disk_leaves_what_was_there(tmp_path, n_jobs):
+    """Nothing half-written is left, and nothing is lost."""
     X, run = holes(), tmp_path / "run"
     np.save(tmp_path / "X.npy", X)
     model = CoManifold(checkpoint=run).fit(X)
@@ -137,8 +138,8 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, n_jobs):
     finally:
         end(process)
     assert process.returncode == 1
-    assert "a file that was there is unchanged: File too large" in told
-    assert "the same fit goes on from there" in told
+    assert "any existing file is unchanged: File too large" in told
+    assert "the same fit continues from them" in told
     assert {file.name: file.read_bytes() for file in run.iterdir()} == before
     assert_same_fit(CoManifold(checkpoint=run).fit(X), model)
 
@@ -148,7 +149,6 @@ import sys, threading, time
 import numpy as np
 from joblib import parallel_config
 from comanifold import CoManifold
-from comanifold._fit import sweep as _sweep
 print("begun", flush=True)
 try:
     with parallel_config(sys.argv[3], n_jobs=int(sys.argv[4])):
@@ -165,7 +165,7 @@ except KeyboardInterrupt:
 
 
 def begun(tmp_path, *arguments):
-    """A long fit, in the middle of it."""
+    """A process in the middle of a long fit."""
     np.save(tmp_path / "X.npy", holes(400, 350))
     process = python(SLOW_FIT, tmp_path / "X.npy", tmp_path / "run", *arguments)
     deadline = time.monotonic() + 300
@@ -176,7 +176,7 @@ def begun(tmp_path, *arguments):
 
 
 def processes_of(group):
-    """Those of a process group that are running."""
+    """The number of running processes of a process group."""
     table = subprocess.run(
         ["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True
     )
@@ -185,7 +185,7 @@ def processes_of(group):
 
 
 @pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 1), ("threading", 2), ("loky", 2)])
-def test_ctrl_c_stops_a_fit_and_says_how_to_go_on(tmp_path, backend, n_jobs):
+def test_ctrl_c_stops_a_fit_and_says_how_to_continue(tmp_path, backend, n_jobs):
     process = begun(tmp_path, backend, n_jobs)
     try:
         began = time.monotonic()
@@ -194,7 +194,7 @@ def test_ctrl_c_stops_a_fit_and_says_how_to_go_on(tmp_path, backend, n_jobs):
         assert time.monotonic() - began < 15
         assert process.returncode == -signal.SIGINT
         assert printed == ("begun\n1 thread\n" if backend == "threading" else "begun\n")
-        assert told.endswith(": the same fit goes on from there.\n")
+        assert told.endswith(": the same fit continues from them.\n")
         while processes_of(process.pid) and time.monotonic() - began < 15:
             time.sleep(0.1)
         assert processes_of(process.pid) == 0

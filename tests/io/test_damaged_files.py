@@ -251,10 +251,8 @@ class TestModels:
     def test_no_scales(self, saved):
         _, description, members = saved
         other = with_part(description, ("state", "scales"), [])
-        labels = {f"block_{mode}_labels.npy": as_npy(np.zeros((0, n), int))
-                  for mode, n in (("row", 8), ("column", 7))}  # fmt: skip
-        empty = {"block_values.npy": as_npy(np.zeros(0))}
-        assert self.load(saved, other, {**members, **labels, **empty}) is None
+        other = with_part(other, ("state", "blocks"), [])
+        assert self.load(saved, other, members) is None
 
 
 class TestCheckpoints:

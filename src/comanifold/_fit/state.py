@@ -1,0 +1,97 @@
+"""The fitted state of `CoManifold`: all that a fit has learned, declared in one place.
+
+Public attributes are computed from it, and the format of saved models is derived from it. Nothing
+in it is changed after the fit.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graphs import Graph
+from ..solvers import Scale
+from .sweep import Blocks
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class ModeState:
+    """What a fit has learned about one mode, the rows or the columns.
+
+    Attributes
+    ----------
+    graph : Graph
+        The graph of the last pass, over the observed rows or columns.
+    distances : ndarray or sparse array of shape (n_observed, n_observed)
+        Multi-scale distances in the units of the data.
+    embedding : estimator
+        Fitted to `distances`.
+    coordinates : ndarray of shape (n_observed, n_components)
+        What `embedding.fit_transform(distances)` returned.
+    order : ndarray of int of shape (n_points,)
+        A permutation of all rows or columns, those without an observed entry last.
+    names : ndarray of shape (n_points,), or None
+        Labels of all rows or columns of a DataFrame.
+    """
+
+    graph: Graph
+    distances: Any
+    embedding: Any
+    coordinates: Array
+    order: Indices
+    names: NDArray[Any] | None
+
+
+@dataclass(frozen=True)
+class FittedState:
+    """What a fit has learned.
+
+    Attributes
+    ----------
+    data : ndarray of shape (n_rows, n_columns)
+        The matrix as read, NaN for missing entries.
+    observed_rows, observed_columns : ndarray of bool
+        Which rows and columns have an observed entry.
+    mean, scale : float
+        The units of the fit: standard units are (data - mean) / scale.
+    filled : ndarray of shape (n_observed_rows, n_observed_columns)
+        The mean of the filled-in matrices of all scales by weight, in standard units.
+    total_weight : float
+        The sum of the weights of all scales and of `low_rank_weight`.
+    traversal : str
+        The `traversal` parameter of the fit.
+    scales : list of Scale
+    low_rank_weight : float
+        Weight of the low-rank completion, as one more scale.
+    blocks : list of Blocks, or None
+        The estimate of each scale in standard units, if scales were kept.
+    ignored_entries : ndarray of int of shape (n_ignored, 2)
+        Rows and columns of the outliers that count as missing.
+    row, column : ModeState
+    """
+
+    data: Array
+    observed_rows: Mask
+    observed_columns: Mask
+    mean: float
+    scale: float
+    filled: Array
+    total_weight: float
+    traversal: str
+    scales: list[Scale]
+    low_rank_weight: float
+    blocks: list[Blocks] | None
+    ignored_entries: Indices
+    row: ModeState
+    column: ModeState
+
+    def mode(self, mode: str) -> tuple[ModeState, Mask]:
+        """Return the state of a mode, "row" or "column", and which of its points are observed."""
+        if mode == "row":
+            return self.row, self.observed_rows
+        return self.column, self.observed_columns

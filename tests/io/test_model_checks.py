@@ -1,0 +1,262 @@
+"""Saved models in which one value was changed: refused by name, even if the checksum is right."""
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pytest
+from oracles.damage import as_npy, edit_arrays, edit_json
+from oracles.fits import holes
+
+from comanifold import CoManifold
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*no observed entry")
+
+
+@pytest.fixture(scope="module", params=["dense", "sparse"])
+def untouched(request, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("saved") / "model"
+    X = holes()
+    X[3], X[:, 5] = np.nan, np.nan
+    CoManifold(keep_scales=True, distances=request.param, checkpoint=directory.parent / "run").fit(
+        X
+    ).save(directory)
+    return directory, request.param
+
+
+@pytest.fixture
+def saved(untouched, tmp_path):
+    """A saved model that a test may damage."""
+    return shutil.copytree(untouched[0], tmp_path / "model")
+
+
+def edit_array(saved, name, change):
+    """Change an array in place, and correct the checksum."""
+
+    def change_member(members):
+        array = np.load(io.BytesIO(members[f"{name}.npy"]))
+        change(array)
+        members[f"{name}.npy"] = as_npy(array)
+
+    edit_arrays(saved, change_member)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("mean", [np.nan, np.inf, 1.0]),
+        ("scale", [0.0, -1.0, np.nan, np.inf, 2.0]),
+        ("total_weight", [0.0, -1.0, np.nan, np.inf, 2.0]),
+        ("low_rank_weight", [-0.1, np.nan, np.inf, 2.0]),
+        ("traversal", ["other", 3, None]),
+    ],
+)
+def test_impossible_numbers_are_refused_by_name(saved, name, values):
+    for value in values:
+        edit_json(saved, lambda d, value=value: d["state"].update({name: value}))
+        with pytest.raises(ValueError, match=rf"': .*\b{name} "):
+            CoManifold.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("weight", [-1.0, np.nan, np.inf, 5.0]),
+        ("l", [10**6, -(10**400)]),
+        ("k", [10**6]),
+        ("n_row_clusters", [0, 31]),
+        ("n_column_clusters", [0, 21]),
+        ("objective", [np.nan, np.inf]),
+        ("seconds", [-1.0]),
+        ("n_iter", [-1]),
+        ("status", ["fine"]),
+    ],
+)
+def test_impossible_scales_are_refused_by_name(saved, name, values):
+    for value in values:
+        edit_json(saved, lambda d, value=value: d["state"]["scales"][1].update({name: value}))
+        with pytest.raises(ValueError, match=rf"{name}\b|the array 'blocks"):
+            CoManifold.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("stationarity", [None, -1.0, np.nan, np.inf]), ("gap", [np.nan]), ("row_dual", [1.0])],
+)
+def test_impossible_certificates_are_refused(saved, name, values):
+    for value in values:
+        edit_json(
+            saved,
+            lambda d, value=value: d["state"]["scales"][1]["certificate"].update({name: value}),
+        )
+        with pytest.raises(ValueError, match=f"{name}|dual point"):
+            CoManifold.load(saved)
+
+
+def test_a_repeated_scale_is_refused(saved):
+    def repeat(description):
+        first, second = description["state"]["scales"][:2]
+        second.update(l=first["l"], k=first["k"])
+
+    edit_json(saved, repeat)
+    with pytest.raises(ValueError, match="two scales of the same costs"):
+        CoManifold.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_components", 0),
+        ("n_components", "two"),
+        ("n_neighbors", -1),
+        ("penalty", {"class": "Log", "eps": np.inf}),
+        ("penalty", {"class": "Snowflake", "eps": np.nan}),
+        ("penalty", "soft"),
+        ("solver", "slow"),
+        ("start_scale", 1000),
+        ("alpha", np.inf),
+        ("n_passes", 0),
+        ("bandwidth", -1.0),
+        ("bandwidth", np.nan),
+        ("embedding", "other"),
+        ("embedding", {"class": "DiffusionMap", "metric": "masked"}),
+        ("distances", "some"),
+        ("n_jobs", 0),
+        ("random_state", "any"),
+        ("verbose", "much"),
+        ("first_graphs", "other"),
+        ("traversal", "other"),
+        ("absent", "perhaps"),
+        ("tol", 0.0),
+        ("tol", np.nan),
+        ("max_iter", 0),
+    ],
+)
+def test_parameters_that_fit_refuses_are_refused(saved, name, value):
+    edit_json(saved, lambda d: d["parameters"].update({name: value}))
+    named = {"penalty": "penalty|eps", "random_state": "any"}.get(name, name)
+    with pytest.raises(ValueError, match=named):
+        CoManifold.load(saved)
+
+
+def put(place, value):
+    def change(array):
+        array[place] = value
+
+    return change
+
+
+def add(place, value):
+    def change(array):
+        array[place] += value
+
+    return change
+
+
+def swap(array):
+    array[[0, 1]] = array[[1, 0]]
+
+
+OBSERVED = tuple(np.argwhere(~np.isnan(holes()))[0])
+
+ARRAYS = [
+    ("data", put(OBSERVED, np.inf), "data"),
+    ("data", put((3, 0), 1.0), "observed_rows"),
+    ("data", put((0, 5), 1.0), "observed_columns"),
+    ("data", put((slice(4, 5), slice(None)), np.nan), "observed_rows"),
+    ("data", add(OBSERVED, 0.1), "mean"),
+    ("data", put(OBSERVED, 1e12), "ignored_entries"),
+    ("observed_rows", put(3, True), "'filled'|observed_rows"),
+    ("observed_columns", put(2, False), "'filled'|observed_columns"),
+    ("filled", put((0, 0), np.nan), "filled"),
+    ("filled", put((0, 0), np.inf), "filled"),
+    ("filled", add((slice(None), 0), 1.0), "filled"),
+    ("blocks.0.values", put((0, 0), np.nan), "block values"),
+    ("blocks.0.values", put((0, 0), -np.inf), "block values"),
+    ("blocks.0.row_labels", put(slice(None), 0), "labels of the scale"),
+    ("blocks.0.column_labels", put(0, -1), "labels of the scale"),
+    ("blocks.0.column_labels", put(0, 99), "labels of the scale"),
+]
+OF_A_MODE = [
+    ("{}.graph.weights", put(0, 0.0), "weights"),
+    ("{}.graph.weights", put(0, np.inf), "weights"),
+    ("{}.graph.weights", put(0, np.nan), "weights"),
+    ("{}.graph.edges", put((0, 0), 99), "edges"),
+    ("{}.graph.edges", put((0, 0), -1), "edges"),
+    ("{}.graph.edges", put((0, slice(None)), 1), "edges"),
+    ("{}.order", put(0, 1), "order"),
+    ("{}.embedding.eigenvalues_", put(0, 1.5), "eigenvalues_"),
+    ("{}.embedding.eigenvalues_", put(0, np.nan), "eigenvalues_"),
+    ("{}.embedding.eigenvalues_", swap, "eigenvalues_"),
+    ("{}.embedding.eigenvalues_", add(0, 1e-3), "_eigenvectors|eigenvalues_"),
+    ("{}.embedding._eigenvectors", put((0, 0), np.nan), "_eigenvectors"),
+    ("{}.embedding._eigenvectors", put((0, 0), np.inf), "_eigenvectors"),
+    ("{}.embedding._eigenvectors", add((0, 0), 0.1), "_eigenvectors"),
+    ("{}.coordinates", add((0, 0), 0.1), "coordinates"),
+    ("{}.coordinates", put((0, 0), np.nan), "coordinates"),
+    ("{}.embedding.bandwidth_", put(0, -1.0), "bandwidth_"),
+    ("{}.embedding.bandwidth_", put(0, 0.0), "bandwidth_"),
+    ("{}.embedding.bandwidth_", put(0, np.nan), "bandwidth_"),
+    ("{}.embedding._density", put(0, np.inf), "_density"),
+    ("{}.embedding._degree", put(0, 0.0), "_degree"),
+    ("{}.embedding._degree", put(0, np.nan), "_degree"),
+]
+ARRAYS += [
+    (name.format(mode), change, words)
+    for name, change, words in OF_A_MODE
+    for mode in ("row", "column")
+]
+
+
+@pytest.mark.parametrize(("name", "change", "words"), ARRAYS, ids=[array[0] for array in ARRAYS])
+def test_impossible_arrays_are_refused_by_name(saved, name, change, words):
+    edit_array(saved, name, change)
+    with pytest.raises(ValueError, match=words):
+        CoManifold.load(saved)
+
+
+@pytest.mark.parametrize("mode", ["row", "column"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 2.0])
+@pytest.mark.parametrize("name", ["distances", "embedding.affinity_"])
+def test_impossible_distances_and_affinities_are_refused(untouched, saved, mode, value, name):
+    is_sparse = untouched[1] == "sparse"
+    place = 1 if is_sparse else (0, 1)
+    edit_array(saved, f"{mode}.{name}" + ".data" * is_sparse, put(place, value))
+    with pytest.raises(ValueError, match=f"{mode}.{name}"):
+        CoManifold.load(saved)
+
+
+def test_a_distance_of_a_point_to_itself_is_refused(untouched, saved):
+    if untouched[1] == "sparse":
+        pytest.skip("an index of dense distances")
+    edit_array(saved, "row.distances", put((0, 0), 1.0))
+    with pytest.raises(ValueError, match=r"row\.distances.*from itself"):
+        CoManifold.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda row: row["graph"].update(n_added_links=-1), "row.graph.n_added_links"),
+        (lambda row: row["graph"].update(n_added_links=10**6), "row.graph.n_added_links"),
+        (lambda row: row["embedding"]["parameters"].update(n_components=1), "n_components"),
+        (lambda row: row["embedding"]["parameters"].update(metric="masked"), "precomputed"),
+        (lambda row: row["embedding"]["parameters"].update(bandwidth="median"), "bandwidth_"),
+        (lambda row: row["embedding"]["parameters"].update(diffusion_time=2.0), "coordinates"),
+        (lambda row: row["embedding"]["parameters"].update(density_normalization=1), "_degree"),
+    ],
+)
+def test_impossible_values_of_a_mode_are_refused(saved, change, words):
+    edit_json(saved, lambda d: change(d["state"]["row"]))
+    with pytest.raises(ValueError, match=words):
+        CoManifold.load(saved)
+
+
+def test_a_loaded_model_has_no_checkpoint(saved, tmp_path):
+    assert json.loads((saved / "model.json").read_text())["parameters"]["checkpoint"] is None
+    edit_json(saved, lambda d: d["parameters"].update(checkpoint=str(tmp_path / "anywhere")))
+    model = CoManifold.load(saved)
+    assert model.checkpoint is None
+    model.fit(holes(8, 7))
+    assert not (tmp_path / "anywhere").exists()
