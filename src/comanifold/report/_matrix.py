@@ -75,10 +75,10 @@ def scale_data(model: "CoManifold", steps: list[int], max_values: int) -> dict[s
     and column of cells. If the tables of all scales have more than `max_values` values, the
     largest are averaged over neighbours.
     """
-    places = list(zip(model.scales_["l"].tolist(), model.scales_["k"].tolist(), strict=True))
+    blocks = [model.blocks_at(index=i) for i in range(len(model.scales_["l"]))]
     own = [  # the labels of each scale, by mode, in the organised order
-        [model.row_labels_at(*place)[model.row_order_] for place in places],
-        [model.column_labels_at(*place)[model.column_order_] for place in places],
+        [scale.row_labels[model.row_order_] for scale in blocks],
+        [scale.column_labels[model.column_order_] for scale in blocks],
     ]
     labels = [[_renumbered(label) for label in of_mode] for of_mode in own]
     groups = [
@@ -88,8 +88,8 @@ def scale_data(model: "CoManifold", steps: list[int], max_values: int) -> dict[s
     sizes = [[int(group.max()) + 1 for group in of_mode] for of_mode in groups]
     max_groups = _max_groups(sizes, max_values)
     tables, limits, shapes = [], [], []
-    for i, place in enumerate(places):
-        values = (model.blocks_at(*place).values - model.mean_) / model.scale_
+    for i, scale in enumerate(blocks):
+        values = (scale.values - model.mean_) / model.scale_
         means = np.pad(values, ((0, 1), (0, 1)), constant_values=np.nan)
         for mode in (0, 1):
             groups[mode][i] = _at_most(groups[mode][i], max_groups)
