@@ -25,21 +25,19 @@ RUN = """
 import contextlib, io, json, os, sys
 import numpy as np
 import pandas as pd
-from comanifold import CoManifold
+from comanifold import CoManifold, report
 from comanifold._io import OwnedFolder
-from comanifold.cli import _demo, _fit, _results
+from comanifold.cli import _fit, _report
 from comanifold.cli._main import commands
 from comanifold.experiments._runner import Unit, run_units
 
 def table(name):
     return pd.DataFrame({"name": [name]})
 
-# The demonstration is small.
-_demo._N_ROWS, _demo._N_COLUMNS = 12, 9
-# Every fit has a checkpoint, and pages are short.
-_fit._LONG = 0.0
-_results._report = lambda *_: b"<!doctype html>"
-_results._figure = lambda *_: b"png"
+# The demonstration is small, and pages are short.
+_fit.DEMO_SHAPE = (12, 9)
+report.render_report = lambda *_, **__: b"<!doctype html>"
+_report.render_figure = lambda *_: b"png"
 X = np.load(sys.argv[1])
 CoManifold(keep_scales=True).fit(X)
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate")
@@ -90,8 +88,9 @@ for line in sys.stdin:
 
 FORCE = [[], ["--force"]]
 QUIET = ["--jobs", "1", "-q"]
+CHECKPOINT = ["--checkpoint-after", "0"]  # of every fit
 COMMANDS = [
-    *(["fit", "t.csv", "--no-check", "-o", out, *QUIET, *force]
+    *(["fit", "t.csv", "--no-check", "-o", out, *CHECKPOINT, *QUIET, *force]
       for out in ("res", "new", "deep/er", "empty", "link", "mine") for force in FORCE),
     *(["fit", "t.csv", "--no-check", "-o", "kept", "--checkpoint", kept, *QUIET]
       for kept in ("checkpoints", "mine")),
@@ -227,8 +226,8 @@ def test_every_kind_of_command_works_where_nothing_is_in_the_way(template, tmp_p
     source, runner = template
     shutil.copytree(source, tmp_path / "copy", symlinks=True)
     for arguments in (
-        ["fit", "t.csv", "--no-check", "-o", "new", *QUIET],
-        ["fit", "t.csv", "--no-check", "-o", "res", "--force", *QUIET],
+        ["fit", "t.csv", "--no-check", "-o", "new", *CHECKPOINT, *QUIET],
+        ["fit", "t.csv", "--no-check", "-o", "res", "--force", *CHECKPOINT, *QUIET],
         ["impute", "t.csv", "-o", "filled.csv", *QUIET],
         ["transform", "res", "t.csv", "-o", "placed.csv", "-q"],
         ["report", "res", "-q"],
