@@ -1,29 +1,42 @@
-"""Problems that the benchmarks share."""
+"""Matrices, graphs and clocks that the benchmarks share."""
 
+import cProfile
 import os
+import pstats
 import time
 from pathlib import Path
 
 import numpy as np
 
 from comanifold import Graph, masked_distances
+from comanifold.datasets import load_lung500
+
+# The parts of a fit: file and name of the function whose time is counted.
+PARTS = {
+    "solving scales": ("surface.py", "solve"),
+    "adding up distances": ("metrics.py", "add"),
+    "choosing the low rank": ("low_rank.py", "__init__"),
+    "low-rank completion": ("low_rank.py", "factors"),
+    "nearest neighbours": ("_graph.py", "nearest_neighbors"),
+    "candidate pairs": ("_pairs.py", "__init__"),
+    "diffusion maps": ("diffusion_map.py", "fit"),
+    "orders": ("ordering.py", "embedding_order"),
+}
 
 
 def lung500(fraction_missing=0.5, seed=0):
-    """The paper's lung500 in standard units with entries removed, or a stand-in of its shape."""
+    """Return lung500 in standard units with entries removed, or a matrix of its shape; its name."""
     folder = os.environ.get("COMANIFOLD_DATA")
     if folder and (Path(folder) / "lung500.csv").exists():
-        lines = (Path(folder) / "lung500.csv").read_text().splitlines()[1:]
-        X = np.array([[float(x) for x in line.split(",")[1:]] for line in lines])
-        name = "lung500"
+        X, name = load_lung500().X, "lung500"
     else:
-        X = stand_in(500, 56, seed)
-        name = "a stand-in for lung500 (set COMANIFOLD_DATA to the folder of lung500.csv)"
+        X = synthetic(500, 56, seed)
+        name = "a matrix of the shape of lung500 (for lung500 set COMANIFOLD_DATA)"
     return remove(X, fraction_missing, seed), name
 
 
-def stand_in(n_rows, n_columns, seed=0):
-    """A matrix with four groups of columns, smooth rows and noise."""
+def synthetic(n_rows, n_columns, seed=0):
+    """Return a matrix with four groups of columns, smooth rows and noise."""
     rng = np.random.default_rng(seed)
     position = rng.uniform(size=n_rows)
     centers = rng.normal(size=(4, 6))
@@ -34,24 +47,39 @@ def stand_in(n_rows, n_columns, seed=0):
 
 
 def remove(X, fraction_missing, seed):
-    """X in standard units of its observed entries, with NaN for a random part of it."""
+    """Return X with NaN for a random fraction, in standard units of the other entries."""
     rng = np.random.default_rng(seed)
     X = np.where(rng.random(X.shape) < fraction_missing, np.nan, X)
     return (X - np.nanmean(X)) / np.nanstd(X)
 
 
 def gaussian_graph(X, n_neighbors=5):
-    """Nearest neighbours with the Gaussian weights usual in convex clustering."""
+    """Return the graph of nearest neighbours with Gaussian weights, as in convex clustering."""
     graph = Graph.nearest_neighbors(X, n_neighbors)
     squares = masked_distances(X)[graph.edges[:, 0], graph.edges[:, 1]] ** 2
     return Graph(graph.n_nodes, graph.edges, np.exp(-squares / np.median(squares)))
 
 
 def timed(call, repeat=1):
-    """The result of a call, and the least time that it took."""
+    """Return the result of a call and the shortest of its times."""
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
         result = call()
         times.append(time.perf_counter() - start)
     return result, min(times)
+
+
+def time_of_parts(call, clock=time.perf_counter):
+    """Return the result of a call, and for each of `PARTS` its time and number of calls.
+
+    Only the thread of the caller is counted.
+    """
+    profile = cProfile.Profile(clock)
+    result = profile.runcall(call)
+    found = {}
+    for (file, _, function), (_, n_calls, _, seconds, _) in pstats.Stats(profile).stats.items():
+        for part, (end, name) in PARTS.items():
+            if name == function and file.endswith(end) and "comanifold" in file:
+                found[part] = seconds, n_calls
+    return result, found

@@ -1,17 +1,17 @@
-"""How well embeddings of incomplete matrices show what is known of the complete ones.
+"""Accuracy of embeddings of incomplete matrices, against baselines.
 
-Ours against what one would do instead: fill in (by the mean, by nearest neighbours, by a matrix
-of low rank), or measure distances on what two rows share, then embed by a diffusion map; or
-Isomap on scikit-learn's nan_euclidean distances. The same masks for every method, the same
+The baselines fill in the matrix (by the mean, by nearest neighbours, by a low-rank matrix) or use
+distances over shared columns, then embed by a diffusion map; or use Isomap on scikit-learn's
+nan_euclidean distances. The same masks for every method, the same
 diffusion map (local scaling) and the same k-means for all but Isomap, which embeds by itself.
 "comanifold, Isomap" is Isomap on our distances.
 
 All embeddings have two coordinates, our default. Groups are scored by the adjusted Rand index of
 k-means, curves and surfaces by the share of the 10 nearest points in the embedding that are among
-the 10 nearest by what the points were made from; missing entries by the root mean square error,
-in standard deviations. The last column is our default minus the best substitute.
+the 10 nearest by their true positions; missing entries by the root mean square error,
+in standard deviations. The last column is our default minus the best baseline.
 
-    python benchmarks/accuracy.py                     # a quick look: 2 masks
+    python benchmarks/accuracy.py                     # 2 masks
     python benchmarks/accuracy.py --masks 5 --jobs 2  # the table in the documentation
 
 lung500 needs COMANIFOLD_DATA.
@@ -42,7 +42,7 @@ from comanifold.datasets import (
 )
 
 OURS = "comanifold"
-SUBSTITUTES = ("masked", "Isomap", "mean filled", "KNN imputed", "SoftImpute")
+BASELINES = ("masked", "Isomap", "mean filled", "KNN imputed", "SoftImpute")
 
 # How to make each kind of matrix, and with how much noise.
 KINDS = {
@@ -59,7 +59,7 @@ KINDS = {
 
 
 def truths(data):
-    """What is known of the rows and of the columns: groups, or positions."""
+    """Return the groups or positions of the rows and of the columns, as far as known."""
     found = {}
     for mode in ("row", "column"):
         for kind in ("labels", "position"):
@@ -69,7 +69,7 @@ def truths(data):
 
 
 def finite(distances):
-    """Twice the largest distance between rows that share nothing."""
+    """Return the distances, with twice the largest for rows that share no column."""
     known = distances[np.isfinite(distances)]
     return np.where(np.isfinite(distances), distances, 2 * known.max())
 
@@ -83,7 +83,7 @@ def isomap(distances, n_components):
 
 
 def methods(X):
-    """Name -> for rows and columns, an embedding in as many coordinates as asked for."""
+    """Return distances of rows and columns by method, and filled-in matrices by method."""
     filled = {
         "mean filled": np.where(np.isnan(X), np.nanmean(X, axis=0), X),
         "KNN imputed": KNNImputer(keep_empty_features=True).fit_transform(X),
@@ -105,6 +105,7 @@ def methods(X):
 
 
 def score(embed, distances, truth):
+    """Return the adjusted Rand index of groups, or the fraction of true neighbours."""
     points = embed(distances, 2)
     if truth.ndim == 1:
         n_groups = len(np.unique(truth))
@@ -115,6 +116,7 @@ def score(embed, distances, truth):
 
 
 def one(kind, fraction, seed):
+    """Return the scores of all methods on one mask."""
     make, parameters = KINDS[kind]
     data = make(**parameters) if kind == "lung500" else make(**parameters, random_state=seed)
     complete, truth = data.X, truths(data)
@@ -127,9 +129,9 @@ def one(kind, fraction, seed):
             for name, (embed, rows, columns) in by_distances.items()
             for mode, labels in truth.items()
         }
-    gone = np.isnan(X)
+    missing = np.isnan(X)
     for name, F in filled.items():
-        scores[name, "error"] = np.sqrt(np.mean((F - complete)[gone] ** 2)) / np.nanstd(X)
+        scores[name, "error"] = np.sqrt(np.mean((F - complete)[missing] ** 2)) / np.nanstd(X)
     return scores
 
 
@@ -159,8 +161,8 @@ def main():
                 of = [r for c, r in zip(cases, results, strict=True) if c[1] == fraction]
                 means = {name: np.mean([r[name, mode] for r in of]) for name in shown}
                 sign = -1 if mode == "error" else 1
-                rivals = [sign * means[name] for name in shown if name in SUBSTITUTES]
-                difference = sign * means[OURS] - max(rivals)
+                of_baselines = [sign * means[name] for name in shown if name in BASELINES]
+                difference = sign * means[OURS] - max(of_baselines)
                 if mode != "error":
                     differences.append(difference)
                 print(
@@ -171,7 +173,7 @@ def main():
                 )
     differences = np.array(differences)
     print(
-        f"\nOver {len(differences)} cells, the default minus the best of the substitutes in each: "
+        f"\nOver {len(differences)} cells, the default minus the best baseline in each: "
         f"mean {differences.mean():+.3f}, no worse than 0.01 below in "
         f"{(differences >= -0.01).mean():.0%}, worst {differences.min():+.3f}"
     )

@@ -1,8 +1,9 @@
-"""One worker against two, on threads and in processes, and what is sent to the processes.
+"""One worker against two, in threads and in processes, and the bytes sent to each task.
 
     python benchmarks/parallel.py
 
-Ratios mean something on a machine with two idle processors only; the load is printed with them.
+The ratio of the times is at most 2, and means something on two idle processors only: the load is
+printed with it. Bytes are given relative to those of the matrix.
 """
 
 import argparse
@@ -10,41 +11,39 @@ import os
 import pickle
 
 import numpy as np
-from _problems import remove, stand_in, timed
-from joblib import parallel_config
+from _problems import remove, synthetic, timed
+from joblib import parallel_config, register_parallel_backend
+from joblib.parallel import BACKENDS
 
 from comanifold import CoManifold
-from comanifold._fit import sweep as _sweep
 
 WORKERS = {"threads": "threading", "processes": "loky"}
 
 
 def fit(X, backend, n_jobs):
+    """Fit X with a backend of joblib."""
     with parallel_config(backend, n_jobs=n_jobs):
         return CoManifold().fit(X)
 
 
-def sent(X):
-    """The sizes in bytes of what the tasks of a fit share, and of what each has of its own."""
-    common, own = [], []
-    original = _sweep.in_parallel
+class MeasuringBackend(BACKENDS["threading"]):
+    """Threads that record the pickled size of the first argument of each task and of the others."""
 
-    def measured(calls, **options):
-        def measure():
-            for function, arguments in calls:
-                if len(arguments) > 1:
-                    common.append(len(pickle.dumps(arguments[0])))
-                    own.append(len(pickle.dumps(arguments[1:])))
-                yield function, arguments
+    shared, own = [], []
 
-        return original(measure(), **options)
+    def submit(self, func, callback=None):
+        for _, arguments, _ in func.items:
+            self.shared.append(len(pickle.dumps(arguments[0])))
+            self.own.append(len(pickle.dumps(arguments[1:])))
+        return super().submit(func, callback)
 
-    _sweep.in_parallel = measured
-    try:
-        CoManifold().fit(X)
-    finally:
-        _sweep.in_parallel = original
-    return common, own
+
+def sizes_of_tasks(X):
+    """Return the bytes of the inputs that the tasks of a fit share, and of each task's own."""
+    register_parallel_backend("measuring", MeasuringBackend)
+    fit(X, "measuring", 2)
+    paths = [i for i, own in enumerate(MeasuringBackend.own) if own < X.nbytes * 10]
+    return (np.array(sizes)[paths] for sizes in (MeasuringBackend.shared, MeasuringBackend.own))
 
 
 def main():
@@ -53,17 +52,16 @@ def main():
     parser.add_argument("--shape", type=int, nargs=2, default=(600, 400))
     parser.add_argument("--workers", choices=WORKERS, nargs="+", default=list(WORKERS))
     options = parser.parse_args()
-    X = remove(stand_in(*options.shape), 0.5, 0)
+    X = remove(synthetic(*options.shape), 0.5, 0)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     print(
         f"{X.shape[0]} x {X.shape[1]}, half missing; {os.cpu_count()} processors, load {load:.1f} "
         "before the run"
     )
-    common, own = sent(X)
+    shared, own = sizes_of_tasks(X)
     print(
-        f"  {len(own)} tasks: {common[0] / X.nbytes:.1f} times the matrix that all have in "
-        f"common, and each {np.mean(own) / X.nbytes:.2f} times the matrix (mean), "
-        f"{max(own) / X.nbytes:.2f} (most)"
+        f"  {len(own)} tasks: shared inputs up to {shared.max() / X.nbytes:.1f} times the matrix, "
+        f"own inputs {own.mean() / X.nbytes:.2f} times (mean), {own.max() / X.nbytes:.2f} (most)"
     )
     for name in options.workers:
         backend = WORKERS[name]
@@ -73,7 +71,7 @@ def main():
             model, seconds[n_jobs] = timed(lambda b=backend, n=n_jobs: fit(X, b, n), options.repeat)
         print(
             f"  {name}: {seconds[1]:.2f} s on one, {seconds[2]:.2f} s on two, "
-            f"ratio {seconds[1] / seconds[2]:.2f} ({len(model.scales_)} scales)"
+            f"ratio {seconds[1] / seconds[2]:.2f} ({len(model.scales_['l'])} scales)"
         )
 
 

@@ -1,4 +1,4 @@
-"""One problem, by our solvers and by a general one: CVXPY with SCS.
+"""The same problems by our solvers and by a general one, CVXPY with SCS: ratios of the times.
 
     python benchmarks/peers.py [--rows 120] [--columns 40] [--costs 0.25,1,4]
 
@@ -21,7 +21,7 @@ from comanifold.penalties import get_penalty
 
 
 class General:
-    """The convex problem as CVXPY has it, compiled once, with the weights as parameters."""
+    """The convex problem in CVXPY, compiled once, with the weights as parameters."""
 
     def __init__(self, X, row_graph, column_graph):
         self.U = cp.Variable(X.shape)
@@ -55,7 +55,7 @@ def by_majorisers(general, graphs, cost, value):
             return U
         before = now
         norms = [np.linalg.norm(d, axis=1) for d in general.differences(U)]
-        # SCS has no use for weights without bound; an edge this steep is fused in effect.
+        # SCS needs bounded weights; an edge with so large a weight is fused.
         slopes = [np.minimum(derivative(np.maximum(norm, 1e-12)), 1e3) for norm in norms]
         weights = [
             cost * graph.weights * slope for graph, slope in zip(graphs, slopes, strict=True)

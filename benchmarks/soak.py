@@ -1,12 +1,12 @@
-"""Many fits in one process: does memory or the number of open files grow, and do threads agree?
+"""Many fits in one process: growth of memory and open files, and fits in threads.
 
     python benchmarks/soak.py
 
 Fits small matrices one after the other, some with a checkpoint, some saved and loaded, and prints
-the memory and the open files at the start, in the middle and at the end. The start is taken after
-a tenth of the fits, when everything is loaded and caches are full. Then two fits at once in threads
-are compared, bit for bit, with the same ones after each other. Ends with an error if memory grew by
-more than a tenth in the second half, if a file was left open, or if threads disagree. Linux only.
+memory and open files after a tenth of the fits, when everything is loaded, after half and after
+all, and the ratio of the last two. Then two fits at once in threads are compared, bit for bit, with
+the same fits in sequence. Exits with an error if memory grew by more than a tenth in the second
+half, if a file was left open, or if the fits in threads differ. Linux only.
 """
 
 import argparse
@@ -18,23 +18,23 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from _problems import remove, stand_in
+from _problems import remove, synthetic
 
 from comanifold import CoManifold
 
 
 def memory_and_files():
-    """Megabytes in memory, and the number of open files, of this process."""
+    """Return the memory of this process in megabytes, and its number of open files."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20, len(os.listdir("/proc/self/fd"))
 
 
 def fit_all(n_fits, folder):
-    """Fit so many matrices; memory and files after a tenth, a half, and all of them."""
+    """Fit many matrices; return memory and files after a tenth, a half, and all of them."""
     looks = {}
     for i in range(n_fits):
-        X = remove(stand_in(24 + i % 7, 18 + i % 5, seed=i), 0.4, seed=i)
+        X = remove(synthetic(24 + i % 7, 18 + i % 5, seed=i), 0.4, seed=i)
         way = i % 5
         checkpoint = folder / f"run{i}" if way == 1 else None
         model = CoManifold(checkpoint=checkpoint, keep_scales=way == 2, n_jobs=2 if way == 3 else 1)
@@ -55,8 +55,8 @@ def fit_all(n_fits, folder):
 
 
 def threads_agree(n_pairs):
-    """Whether fits at the same time in two threads have the bits of fits after each other."""
-    matrices = [remove(stand_in(40, 30, seed=i), 0.5, seed=i) for i in range(2 * n_pairs)]
+    """Return whether fits in two threads at once equal fits in sequence, bit for bit."""
+    matrices = [remove(synthetic(40, 30, seed=i), 0.5, seed=i) for i in range(2 * n_pairs)]
 
     def numbers(X):
         model = CoManifold().fit(X)
@@ -81,13 +81,14 @@ def main():
         start, middle, end = fit_all(options.fits, Path(name))
     growth = end[0] - middle[0]
     print(
-        f"  growth: {middle[0] - start[0]:+.1f} MB to the middle, {growth:+.1f} MB from there, "
+        f"  growth: {middle[0] - start[0]:+.1f} MB to the middle, {growth:+.1f} MB in the second half "
+        f"({end[0] / middle[0]:.2f} times), "
         f"{end[1] - start[1]:+d} open files"
     )
     agree = threads_agree(options.pairs)
     print(f"  {options.pairs} pairs of fits in two threads: {'same bits' if agree else 'DIFFER'}")
     if growth > 0.1 * middle[0] or end[1] > start[1] or not agree:
-        raise SystemExit("something grows, or threads disagree")
+        raise SystemExit("memory or open files grow, or fits in threads differ")
 
 
 if __name__ == "__main__":

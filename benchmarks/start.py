@@ -1,10 +1,10 @@
-"""What the first fit costs: importing, compiling, and running for the first time.
+"""Time of the first fit: import, compilation, and the first run.
 
     python benchmarks/start.py
 
-In fresh processes: the import of the package and what it loads, against that of NumPy alone; a
-first fit with nothing compiled, one with the compiled code in the cache, and a second fit in the
-same process, to which both are compared. A matrix of 200 x 150, half missing.
+In fresh processes: the import of the package, relative to that of NumPy; a first fit with nothing
+compiled and one with compiled code in the cache, both relative to a second fit in the same process.
+A matrix of 200 x 150, half missing.
 """
 
 import os
@@ -36,6 +36,7 @@ for _ in range(2):
 
 
 def run(code, **environment):
+    """Return the lines that code prints in a fresh process."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, **environment},
@@ -47,6 +48,7 @@ def run(code, **environment):
 
 
 def importing(name, use="", repeat=5):
+    """Return the shortest time of an import, and the heavy modules that it loads."""
     lines = [run(IMPORT.format(name=name, use=use))[0].split(" ", 1) for _ in range(repeat)]
     return min(float(seconds) for seconds, _ in lines), lines[0][1]
 
@@ -56,7 +58,7 @@ def main():
     print(f"import numpy {numpy:.2f} s")
     for what, use in (("import comanifold", ""), ("and CoManifold", "comanifold.CoManifold")):
         seconds, loaded = importing("comanifold", use)
-        print(f"{what:18} {seconds:.2f} s, {seconds / numpy:.1f} times; of what is heavy: {loaded}")
+        print(f"{what:18} {seconds:.2f} s, {seconds / numpy:.1f} times; heavy modules: {loaded}")
     with tempfile.TemporaryDirectory() as cache:
         fits = {
             "nothing compiled": run(FITS, NUMBA_CACHE_DIR=cache),
@@ -66,7 +68,7 @@ def main():
         first, second = map(float, lines[:2])
         print(
             f"first fit, {label}: {first:.1f} s; second {second:.2f} s; "
-            f"{first - second:.1f} s behind, {first / second:.1f} times"
+            f"{first - second:.1f} s more, {first / second:.1f} times"
         )
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from comanifold._fit import settings as fit_settings
-from comanifold.graphs import _candidates
+from comanifold.graphs import _pairs
 
 # The first call of a compiled function takes as long as compiling it: no deadlines. Automatic
 # runs repeat the same examples; everyone else looks at new ones each time, and at many more
@@ -48,4 +48,4 @@ def lung500(lung500_labelled):
 def few(monkeypatch):
     """So few candidates that small matrices have pairs without a distance."""
     monkeypatch.setattr(fit_settings, "_LEAST_CANDIDATES", 10)
-    monkeypatch.setattr(_candidates, "N_SPREAD", 4)
+    monkeypatch.setattr(_pairs, "N_SPREAD", 4)

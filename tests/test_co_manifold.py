@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from oracles import surface as slow_surface
-from oracles.fits import permute, random_matrix, shift_and_scale
+from oracles.fits import permute, random_matrix, scales_of, shift_and_scale
 from scipy.spatial.distance import pdist, squareform
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
@@ -16,7 +16,10 @@ def complete(seed):
 
 
 class TestNothingMissing:
-    @pytest.mark.parametrize("parameters", [{}, {"alpha": -0.5, "n_passes": 1}, {"alpha": 0.3}])
+    @pytest.mark.parametrize(
+        "parameters",
+        [{}, {"scale_weights": "cost", "n_passes": 1}, {"scale_weights": "cost", "alpha": 0.3}],
+    )
     @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e6])
     def test_distances_are_euclidean_times_a_scalar(self, parameters, scale):
         X = scale * complete(0)
@@ -69,7 +72,7 @@ def equivariance(change, n_matrices=100, matrix=random_matrix, **parameters):
 
 
 @pytest.mark.parametrize("change", [shift_and_scale, permute])
-@pytest.mark.parametrize("parameters", [{}, {"alpha": -0.5, "n_passes": 1}])
+@pytest.mark.parametrize("parameters", [{}, {"scale_weights": "cost", "n_passes": 1}])
 def test_equivariance(change, parameters):
     assert equivariance(change, **parameters) >= 95
 
@@ -118,8 +121,8 @@ def test_the_same_bits_for_any_number_of_workers():
         other = CoManifold(n_jobs=n_jobs, keep_scales=True).fit(X)
         for name in ("row_distances_", "column_distances_", "filled_", "row_embedding_"):
             np.testing.assert_array_equal(getattr(other, name), getattr(alone, name))
-        assert [(s.l, s.k, s.objective) for s in other.scales_] == [
-            (s.l, s.k, s.objective) for s in alone.scales_
+        assert [(s.l, s.k, s.objective) for s in scales_of(other)] == [
+            (s.l, s.k, s.objective) for s in scales_of(alone)
         ]
 
 
@@ -137,7 +140,7 @@ class TestSurface:
         options = {"n_neighbors": 3, "start_scale": (-4, -3), "tol": 1e-8, "keep_scales": True}
         model = CoManifold.as_in_the_paper(1, traversal=traversal, **options).fit(X)
         expected = traverse(X, *graphs, (-4, -3), tol=1e-8)
-        assert {(s.l, s.k) for s in model.scales_} == set(expected)
+        assert {(s.l, s.k) for s in scales_of(model)} == set(expected)
         for (l, k), U in expected.items():
             np.testing.assert_allclose(model.estimate_at(l, k), U, atol=1e-4)
         by_row = slow_surface.distances(X, expected, -0.5)
@@ -148,10 +151,10 @@ class TestSurface:
     @pytest.mark.parametrize("traversal", ["symmetric", "paper"])
     @pytest.mark.parametrize("seed", range(5))
     def test_every_path_ends_in_one_cluster(self, traversal, seed):
-        model = CoManifold(traversal=traversal, alpha=-0.5).fit(random_matrix(seed))
-        scales = {(s.l, s.k): s for s in model.scales_}
-        assert len(scales) == len(model.scales_)
-        for l in {s.l for s in model.scales_}:
+        model = CoManifold(traversal=traversal, scale_weights="cost").fit(random_matrix(seed))
+        scales = {(s.l, s.k): s for s in scales_of(model)}
+        assert len(scales) == len(scales_of(model))
+        for l in {s.l for s in scales_of(model)}:
             last = scales[l, max(k for other, k in scales if other == l)]
             # In the symmetric one, scales that would repeat others are left out: there, one row
             # cluster ends what one column cluster would.
@@ -172,26 +175,27 @@ class TestSurface:
     )
     def test_every_penalty_and_solver_gets_to_the_end(self, penalty, solver):
         X = random_matrix(1, 8, 8)
-        model = CoManifold(1, penalty=penalty, solver=solver, alpha=-0.5).fit(X)
-        assert any(s.n_row_clusters == s.n_column_clusters == 1 for s in model.scales_)
-        assert all(s.status == "converged" for s in model.scales_)
-        for scale in model.scales_:
-            certificate = scale.certificate
-            reached = certificate.gap if penalty == "linear" else certificate.stationarity
+        model = CoManifold(1, penalty=penalty, solver=solver, scale_weights="cost").fit(X)
+        assert any(s.n_row_clusters == s.n_column_clusters == 1 for s in scales_of(model))
+        assert all(s.status == "converged" for s in scales_of(model))
+        for scale in scales_of(model):
+            reached = scale.gap if penalty == "linear" else scale.stationarity
             assert reached <= 1e-3
 
     def test_a_penalty_that_levels_off_gets_to_the_end_with_the_solver_of_the_paper(self):
         X = random_matrix(1, 6, 6)
-        model = CoManifold(1, penalty="mcp", solver="paper", alpha=-0.5, start_scale=1).fit(X)
-        assert any(s.n_row_clusters == s.n_column_clusters == 1 for s in model.scales_)
+        model = CoManifold(
+            1, penalty="mcp", solver="paper", scale_weights="cost", start_scale=1
+        ).fit(X)
+        assert any(s.n_row_clusters == s.n_column_clusters == 1 for s in scales_of(model))
 
     @pytest.mark.parametrize("traversal", ["symmetric", "paper"])
     @pytest.mark.parametrize("seed", range(5))
     def test_clusters_only_ever_join_along_a_path(self, traversal, seed):
         X = random_matrix(seed, 25, 20)
         model = CoManifold(traversal=traversal, keep_scales=True).fit(X)
-        first = model.scales_[0]
-        places = {(s.l, s.k) for s in model.scales_}
+        first = scales_of(model)[0]
+        places = {(s.l, s.k) for s in scales_of(model)}
         n_steps = 0
         for l, k in places:
             offset = l - first.l, k - first.k
@@ -212,12 +216,12 @@ class TestSurface:
 
     def test_without_continuation_every_scale_stands_alone(self):
         X = random_matrix(2, 12, 10)
-        options = {"alpha": -0.5, "n_passes": 1, "start_scale": (-3, -3), "tol": 1e-6}
+        options = {"scale_weights": "cost", "n_passes": 1, "start_scale": (-3, -3), "tol": 1e-6}
         options["first_graphs"] = "masked"
         model = CoManifold(1, continuation=False, keep_scales=True, **options).fit(X)
         graphs = [Graph.nearest_neighbors(A, 5) for A in (X, X.T)]
         standard = (X - np.nanmean(X)) / np.nanstd(X)
-        for scale in model.scales_[::5]:
+        for scale in scales_of(model)[::5]:
             alone = co_cluster(
                 standard, *graphs, row_cost=scale.row_cost, column_cost=scale.column_cost
             )
@@ -249,10 +253,10 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_surface_starts_where_nothing_is_fused(name):
     X = SHAPES[name]
-    model = CoManifold(1, alpha=-0.5, n_passes=1, keep_scales=True).fit(X)
-    first = model.scales_[0]
+    model = CoManifold(1, scale_weights="cost", n_passes=1, keep_scales=True).fit(X)
+    first = scales_of(model)[0]
     assert (first.n_row_clusters, first.n_column_clusters) == X.shape
-    beyond = [s for s in model.scales_ if (s.l, s.k) == (first.l + 1, first.k + 1)]
+    beyond = [s for s in scales_of(model) if (s.l, s.k) == (first.l + 1, first.k + 1)]
     assert beyond
     assert beyond[0].n_row_clusters + beyond[0].n_column_clusters < sum(X.shape)
 
@@ -260,7 +264,7 @@ def test_the_surface_starts_where_nothing_is_fused(name):
 def test_the_surface_starts_as_told():
     X = random_matrix(0)
     for start, expected in ((-2, (-2, -2)), ((-1, -4), (-1, -4))):
-        first = CoManifold(start_scale=start).fit(X).scales_[0]
+        first = scales_of(CoManifold(start_scale=start).fit(X))[0]
         assert (first.l, first.k) == expected
 
 

@@ -45,13 +45,11 @@ def test_a_frame_takes_no_more_than_three_times_its_numbers(kind):
     values = np.round(10 * rng.normal(size=(10_000, 100)))
     values[rng.random(values.shape) < 0.1] = np.nan
     frame = pd.DataFrame(values, columns=[f"c{j}" for j in range(100)]).astype(kind)
-    model = CoManifold()
     tracemalloc.start()
-    read = model._read(frame, reset=True)
+    read = missing_to_nan(frame, None).to_numpy()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     np.testing.assert_array_equal(read, values)
-    assert list(model.feature_names_in_) == list(frame.columns)
     assert peak < 3 * values.nbytes
 
 

@@ -105,7 +105,7 @@ STAGES = {
         (comanifold._fit.sweep.Surface, "solve"),
         (comanifold._fit.sweep.MultiScaleMetric, "add"),
         (comanifold._fit.sweep.MultiScaleMetric, "distances"),
-        (comanifold._embedding.embedded, "embedding_order"),
+        (comanifold.co_manifold, "embedding_order"),
     ],
     CoCluster: [
         (comanifold.co_clustering.Graph, "nearest_neighbors"),
@@ -164,20 +164,11 @@ def test_an_estimator_whose_first_fit_fails_is_not_fitted(estimator, monkeypatch
 def test_a_callback_that_raises_leaves_the_fit_as_it_was():
     model = CoManifold().fit(frame())
 
-    class Listener:
-        n_arms = 0
+    def stop(progress):
+        if progress.n_done == 5:
+            raise RuntimeError("no more")
 
-        def begin_pass(self, name):
-            pass
-
-        def arm_done(self):
-            self.n_arms += 1
-            if self.n_arms == 5:
-                raise RuntimeError("no more")
-
-    model._listener = Listener()
     before = snapshot(model)
     with pytest.raises(RuntimeError, match="no more"):
-        model.fit(frame(2, n_columns=10))
-    del before["_listener"], model._listener
+        model.fit(frame(2, n_columns=10), progress=stop)
     assert_unchanged(model, before)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracles.fits import random_matrix
+from oracles.fits import random_matrix, scales_of
 from scipy.cluster.hierarchy import is_valid_linkage
 
 from comanifold import CoManifold
@@ -32,7 +32,7 @@ def test_rows_and_columns_with_nothing_observed_stay_in_place():
     np.testing.assert_array_equal(model.filled_[np.ix_(rows, columns)], plain.filled_)
     assert sorted(model.row_order_) == list(range(22))
     assert list(model.row_order_[-2:]) == lost_rows
-    first = model.scales_[0]
+    first = scales_of(model)[0]
     assert list(model.row_labels_at(first.l, first.k)[lost_rows]) == [-1, -1]
     assert np.isnan(model.estimate_at(first.l, first.k)[3]).all()
     assert is_valid_linkage(model.row_linkage_)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
-from oracles.fits import assert_same_fit, holes
+from oracles.fits import assert_same_fit, holes, scales_of
 
 from comanifold import CoManifold
 from comanifold._fit import sweep as _sweep
@@ -37,7 +37,7 @@ def test_workers_of_joblib_give_the_same_bits(backend):
         model = CoManifold(n_passes=2, keep_scales=True).fit(X)
     alone = CoManifold(n_passes=2, keep_scales=True).fit(X)
     assert_same_fit(model, alone)
-    for scale in alone.scales_:
+    for scale in scales_of(alone):
         at = scale.l, scale.k
         np.testing.assert_array_equal(model.estimate_at(*at), alone.estimate_at(*at))
 
@@ -77,7 +77,7 @@ def test_the_traversal_of_the_paper_ends_at_the_same_scale(backend):
 def test_arrays_that_processes_get_as_files_give_the_same_bits():
     # From a megabyte on, joblib hands over arrays as files that can only be read.
     X = holes(400, 330)
-    options = {"alpha": -0.5, "start_scale": 4, "traversal": "paper"}
+    options = {"scale_weights": "cost", "start_scale": 4, "traversal": "paper"}
     with parallel_config("loky", n_jobs=2):
         model = CoManifold(**options).fit(X)
     assert_same_fit(model, CoManifold(**options).fit(X))
@@ -114,12 +114,12 @@ def test_what_the_arms_share_is_sent_to_dask_once(monkeypatch):
         pickled.append(self)
         return object.__reduce_ex__(self, protocol)
 
-    monkeypatch.setattr(_sweep._Ground, "__reduce_ex__", counted, raising=False)
+    monkeypatch.setattr(_sweep._SharedInputs, "__reduce_ex__", counted, raising=False)
     with parallel_config("dask"):
-        model = CoManifold(alpha=-0.5, n_passes=2, first_graphs="masked").fit(holes())
+        model = CoManifold(scale_weights="cost", n_passes=2, first_graphs="masked").fit(holes())
     # For each of the two surfaces to the scheduler, which is in this process, and from there to
     # one of the workers; not with each of the arms.
-    assert len(model.scales_) > 20
+    assert len(scales_of(model)) > 20
     assert len(pickled) <= 4
 
 
@@ -170,7 +170,8 @@ def test_what_each_arm_is_sent_is_less_than_what_they_share():
 def test_no_dask_is_loaded_unless_asked_for():
     code = (
         "import sys, numpy as np; from comanifold import CoManifold\n"
-        "CoManifold(n_jobs=2, alpha=-0.5).fit(np.random.default_rng(0).normal(size=(8, 7)))\n"
+        "X = np.random.default_rng(0).normal(size=(8, 7))\n"
+        "CoManifold(n_jobs=2, scale_weights='cost').fit(X)\n"
         "print([m for m in ('dask', 'distributed') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.fits import scales_of
 from oracles.hostile import (
     BANDWIDTHS,
     NEIGHBORS,
@@ -54,7 +55,7 @@ def look_at_scales(model, X):
             model.row_labels_at(0, 0)
         assert not hasattr(model, "row_linkage_")
         return
-    scale = model.scales_[-1] if hasattr(model, "scales_") else None
+    scale = scales_of(model)[-1] if hasattr(model, "scales_") else None
     place = (0, 0) if scale is None else (scale.l, scale.k)
     labels = model.row_labels_at(*place), model.column_labels_at(*place)
     assert [labels[i].max() + 1 for i in (0, 1)] == [scale.n_row_clusters, scale.n_column_clusters]

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from oracles.fits import holes, permute, shift_and_scale
+from oracles.fits import holes, permute, scales_of, shift_and_scale
 from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator, clone
@@ -13,7 +13,6 @@ from sklearn.utils import get_tags
 
 from comanifold import CoManifold, Graph
 from comanifold._fit import settings as _settings
-from comanifold._fit import sweep as _sweep
 
 
 def stored(distances):
@@ -109,24 +108,20 @@ def test_the_same_bits_for_any_number_of_workers():
 
 
 @pytest.mark.usefixtures("few")
-def test_a_stopped_fit_goes_on_with_the_same_bits(tmp_path, monkeypatch):
+def test_a_stopped_fit_goes_on_with_the_same_bits(tmp_path):
     X = holes(40, 30, seed=2)
     parameters = {"distances": "sparse", "n_passes": 2, "keep_scales": True}
     undisturbed = CoManifold(**parameters).fit(X)
     model = CoManifold(checkpoint=tmp_path, **parameters)
-    original, n_arms = _sweep._arm, []
 
-    def stop_at_the_fifth(*arguments):
-        n_arms.append(1)
-        if len(n_arms) == 5:
+    def stop_at_the_fifth(progress):
+        if progress.n_done == 5:
             raise KeyboardInterrupt
-        return original(*arguments)
 
-    monkeypatch.setattr(_sweep, "_arm", stop_at_the_fifth)
     with pytest.raises(KeyboardInterrupt):
-        model.fit(X)
+        model.fit(X, progress=stop_at_the_fifth)
     assert_same_bits(model.fit(X), undisturbed)
-    scale = model.scales_[2]
+    scale = scales_of(model)[2]
     estimates = (m.estimate_at(scale.l, scale.k) for m in (model, undisturbed))
     np.testing.assert_array_equal(*estimates)
     with pytest.raises(ValueError, match=r"belongs to another fit.*n_candidates"):
@@ -136,7 +131,7 @@ def test_a_stopped_fit_goes_on_with_the_same_bits(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("few")
 def test_scales_are_kept():
     model = CoManifold(distances="sparse", keep_scales=True).fit(holes(40, 30, seed=3))
-    scale = model.scales_[0]
+    scale = scales_of(model)[0]
     assert model.row_labels_at(scale.l, scale.k).shape == (40,)
     assert len(model.row_linkage_) == 39
 
@@ -169,7 +164,7 @@ def test_rows_and_columns_with_nothing_observed_stay_in_place():
 @pytest.mark.parametrize("first_graphs", ["low-rank", "masked"])
 def test_a_second_pass_has_the_graph_of_the_first_distances(first_graphs):
     X = holes(40, 30, seed=5, missing=0.6)
-    parameters = {"distances": "sparse", "alpha": -0.5, "first_graphs": first_graphs}
+    parameters = {"distances": "sparse", "scale_weights": "cost", "first_graphs": first_graphs}
     first = CoManifold(**parameters).fit(X)
     second = CoManifold(n_passes=2, **parameters).fit(X)
     for mode in ("row", "column"):
@@ -219,7 +214,7 @@ def test_more_candidates_for_more_neighbours():
         ({"bandwidth": ("local", 25)}, 50),
     ):
         model = CoManifold(distances="sparse", **parameters)
-        assert _settings.choose_candidates(model, X.shape)[0] == least
+        assert _settings.check_settings(model).n_candidates(X.shape)[0] == least
 
 
 @pytest.mark.usefixtures("few")

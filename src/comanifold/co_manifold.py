@@ -40,7 +40,7 @@ from ._fit.progress import (
     with_callbacks,
 )
 from ._fit.settings import Execution, check_settings, check_size
-from ._fit.standardise import doublings_per_step, standardise
+from ._fit.standardise import standardise
 from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
 from ._io.model_format import read_model, write_model
@@ -331,13 +331,13 @@ class CoManifold(
         warn_of_unobserved("row", np.flatnonzero(~matrix.observed_rows))
         warn_of_unobserved("column", np.flatnonzero(~matrix.observed_columns))
         warn_of_outliers(data, matrix.outliers, names, column_names)
-        warn_of_stride(doublings_per_step(matrix.values))
+        warn_of_stride(matrix.stride)
         with (
             log_to_stderr(self.verbose),
             open_checkpoint(self.checkpoint, data, settings) as checkpoint,
         ):
             execution = Execution(self.n_jobs, checkpoint, reporter)
-            result = run_passes(matrix.values, settings, execution)
+            result = run_passes(matrix.values, settings, execution, stride=matrix.stride)
         warn_of_unconverged(result.scales, self.tol)
         row_distances = matrix.scale * result.row_distances
         column_distances = matrix.scale * result.column_distances
@@ -578,7 +578,7 @@ class CoManifold(
         labels = row_names(X)
         X = check_matrix(self._validate(X, reset=False))
         seed = self.random_state if random_state is None else random_state
-        held_out = hold_out(X, random_state=seed)
+        held_out = hold_out(X, min_observed=2, random_state=seed)
         if held_out is None:
             raise ValueError("X has too few observed entries to hold out any of them")
         state = self._state

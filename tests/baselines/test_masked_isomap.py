@@ -45,7 +45,7 @@ def test_rows_that_share_nothing_are_twice_as_far_as_any():
     X = np.vstack([X, [2.0, np.nan, 4.0]])
     far = 2 * np.nanmax(nan_euclidean_distances(X))
     model = MaskedIsomap(1, n_neighbors=10).fit(X)
-    used = model._without_gaps(nan_euclidean_distances(X))
+    used = model._replace_unknown(nan_euclidean_distances(X))
     assert used[0, 2] == used[1, 2] == far
     # The way around is shorter: geodesic distances go through the row that shares with both.
     geodesic = model.isomap_.dist_matrix_

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comanifold.baselines import NLPCA
-from comanifold.baselines._network import Problem, pack, unpack
+from comanifold.baselines._nlpca import Objective, pack, unpack
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -54,10 +54,10 @@ def test_the_gradient_against_finite_differences(levels):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6, 5))
     X[rng.random(X.shape) < 0.3] = np.nan
-    problem = Problem(X, levels, 0.2)
+    objective = Objective(X, levels, 0.2)
     flat = rng.normal(size=6 * 3 + 3 * 4 + 4 + 4 * 5 + 5)
-    value, gradient = problem.value_and_gradient(flat, 4)
-    numeric = approx_fprime(flat, lambda v: problem.value_and_gradient(v, 4)[0], 1e-7)
+    value, gradient = objective.value_and_gradient(flat, 4)
+    numeric = approx_fprime(flat, lambda v: objective.value_and_gradient(v, 4)[0], 1e-7)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-5)
     # The same objective, written out.
     scores, network = unpack(flat, X.shape, 3, 4)
@@ -71,19 +71,21 @@ def test_the_gradient_against_finite_differences(levels):
 
 
 @pytest.mark.parametrize("levels", [(1, 2), (2,)])
-def test_scores_are_placed_where_the_gradient_vanishes(levels):
+def test_the_gradient_vanishes_at_fitted_scores(levels):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(8, 5))
     X[rng.random(X.shape) < 0.3] = np.nan
     X[3] = np.nan
-    problem = Problem(X, levels, 0.1)
+    objective = Objective(X, levels, 0.1)
     flat = rng.normal(size=8 * 2 + 2 * 4 + 4 + 4 * 5 + 5)
     start, network = unpack(flat, X.shape, 2, 4)
-    scores = problem.place(start, network)
-    gradient = problem.value_and_gradient(pack(scores, network), 4)[1][:16]
+    scores = objective.fit_scores(start, network)
+    gradient = objective.value_and_gradient(pack(scores, network), 4)[1][:16]
     np.testing.assert_allclose(gradient, 0.0, atol=1e-7)
     assert (scores[3] == 0.0).all()
-    assert (problem.values_by_row(scores, network) <= problem.values_by_row(start, network)).all()
+    assert (
+        objective.values_by_row(scores, network) <= objective.values_by_row(start, network)
+    ).all()
 
 
 @pytest.mark.parametrize("kind", ["circle", "helix"])

@@ -1,4 +1,4 @@
-"""Soft-thresholded singular values against the plain iteration."""
+"""SoftImpute against the plain iteration, and its choice of the penalty."""
 
 import pickle
 
@@ -38,7 +38,7 @@ def test_against_the_plain_iteration(penalty, seed):
     assert model.penalty_ == penalty
 
 
-def test_new_rows_are_ridge_regressions_and_known_ones_come_out_as_they_did():
+def test_new_rows_are_ridge_regressions_and_known_rows_are_unchanged():
     _, X = low_rank(2)
     model = SoftImpute(penalty=1.0, tol=1e-10, max_iter=20_000).fit(X)
     np.testing.assert_allclose(model.transform(X), model.filled_, atol=1e-5)
@@ -55,7 +55,7 @@ def test_new_rows_are_ridge_regressions_and_known_ones_come_out_as_they_did():
     )
 
 
-def test_the_penalty_is_found():
+def test_auto_penalty_predicts_missing_entries():
     clean, X = low_rank(3, shape=(60, 40))
     missing = np.isnan(X)
     error = {}

@@ -1,4 +1,4 @@
-"""The real data: from a file, from a folder, and from a server that may be wrong or away."""
+"""Real data: from a file, from a folder, and from a server that may be wrong or unreachable."""
 
 import hashlib
 import http.server
@@ -64,11 +64,11 @@ def test_from_a_file_and_from_a_folder(tmp_path, monkeypatch):
     assert_as_written(load_president())
 
 
-def test_a_file_that_is_not_there_or_not_the_published_one(tmp_path, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=r"lung500\.csv was not found: path says"):
+def test_a_missing_file_and_one_that_is_not_the_published(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"lung500\.csv was not found: path is"):
         load_lung500(tmp_path)
     monkeypatch.setenv("COMANIFOLD_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(FileNotFoundError, match="COMANIFOLD_DATA says"):
+    with pytest.raises(FileNotFoundError, match="COMANIFOLD_DATA is"):
         load_lung500()
     (tmp_path / "lung500.csv").write_bytes(TEXT)
     with pytest.raises(ValueError, match=r"is not the published lung500\.csv: its sha256 is"):
@@ -85,9 +85,9 @@ class TestDownload:
         assert_as_written(load_lung500())
 
     @pytest.mark.usefixtures("published")
-    def test_something_else_is_not_kept(self, server):
+    def test_another_file_is_not_kept(self, server):
         (server / "lung500.csv").write_bytes(TEXT + b"\n")
-        with pytest.raises(ValueError, match=r"download of lung500\.csv is not what was published"):
+        with pytest.raises(ValueError, match=r"downloaded lung500\.csv is not the published file"):
             load_lung500()
         (server / "lung500.csv").write_bytes(TEXT)
         assert_as_written(load_lung500())

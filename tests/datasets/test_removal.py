@@ -1,4 +1,4 @@
-"""Entries go in the pattern and the number that was asked for."""
+"""Removed entries: their pattern and their number."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,9 @@ def matrix(seed=0, shape=(40, 30)):
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @given(st.integers(0, 999), st.floats(0.0, 0.99), st.integers(1, 12), st.integers(1, 12))
-def test_nothing_else_changes_and_nothing_gets_empty(pattern, seed, fraction, n_rows, n_columns):
+def test_the_rest_is_unchanged_and_nothing_becomes_empty(
+    pattern, seed, fraction, n_rows, n_columns
+):
     X = matrix(seed, (n_rows, n_columns))
     before = X.copy()
     removed = remove_entries(X, fraction, pattern=pattern, random_state=seed)
@@ -32,7 +34,7 @@ def test_nothing_else_changes_and_nothing_gets_empty(pattern, seed, fraction, n_
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_the_number_is_exact_where_rows_may_get_empty(pattern):
+def test_the_number_is_exact_where_rows_may_become_empty(pattern):
     removed = remove_entries(matrix(), 0.9, pattern=pattern, allow_empty=True, random_state=0)
     assert np.isnan(removed).sum() == round(0.9 * 1200)
 
@@ -53,7 +55,7 @@ def test_a_block_is_a_rectangle():
     assert (rows.sum(), columns.sum()) == pytest.approx((20, 15), abs=1)
 
 
-def test_rows_differ():
+def test_rows_lose_different_fractions():
     by_rows, at_random = (
         np.isnan(remove_entries(matrix(), 0.5, pattern=p, random_state=0)).mean(axis=1).std()
         for p in ("rows", "random")
@@ -61,7 +63,7 @@ def test_rows_differ():
     assert by_rows > 2 * at_random
 
 
-def test_large_values_go_more_often():
+def test_large_values_are_removed_more_often():
     X = matrix()
     gone = np.isnan(remove_entries(X, 0.5, pattern="value", random_state=0))
     large = np.median(X) < X

@@ -1,4 +1,4 @@
-"""Pieces of work: done once, written whole, and failures on their own."""
+"""Units of work: run once, written atomically, failing on their own."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def test_the_file_is_named_after_the_arguments():
     assert Unit("ari", table, ("lung500", 5)).name == "lung500-05"
 
 
-def test_units_are_done_once(folder):
+def test_finished_units_are_not_run_again(folder):
     units = [Unit("t", table, ("a", n)) for n in range(3)]
     assert len(list(run_units(units[:2], folder))) == 2
     (third,) = run_units(units, folder)
@@ -49,7 +49,7 @@ def test_processes_give_the_same_tables(folder):
     assert collect(units, folder)["number"].tolist() == [0, 1, 2, 3]
 
 
-def test_a_failure_is_told_and_costs_nothing_else(folder):
+def test_a_failed_unit_is_reported_and_spares_the_others(folder):
     units = [Unit("t", failing, ("x",)), Unit("t", table, ("a", 1))]
     outcomes = dict(run_units(units, folder))
     assert outcomes[units[0]].reason == "ValueError: no x today"

@@ -1,3 +1,5 @@
+"""Graphs: what they accept, their nearest neighbours, and that they are connected."""
+
 import pickle
 
 import numpy as np
@@ -6,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import slow
 from oracles.fits import incomplete
+from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from comanifold import Graph, masked_distances
-from comanifold.graphs import _graph
 
 
 def pairs(graph):
@@ -101,7 +103,7 @@ def test_nearest_neighbors_against_a_loop(seed, n_neighbors):
     # What was added is a minimum spanning tree: no shorter link crosses any cut that it makes.
     for i, j in pairs(graph) - expected:
         rest = [edge for edge in graph.edges.tolist() if tuple(sorted(edge)) != (i, j)]
-        side = _graph._components(len(X), np.array(rest))
+        side = Graph(len(X), rest).component_labels
         assert D[i, j] == pytest.approx(D[side == side[i]][:, side == side[j]].min())
         assert labels[i] != labels[j]
 
@@ -175,7 +177,7 @@ class TestFromDistances:
         by_distances = Graph.from_distances(masked_distances(X), 3)
         np.testing.assert_array_equal(by_distances.edges, by_points.edges)
 
-    def test_parts_are_joined_by_their_shortest_link(self):
+    def test_components_are_joined_by_their_shortest_link(self):
         x = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])
         graph = Graph.from_distances(np.abs(x[:, None] - x), 1)
         assert graph.is_connected
@@ -189,8 +191,51 @@ class TestFromDistances:
             (np.zeros((0, 0)), "square"),
             (np.array([[0.0, 1.0], [2.0, 0.0]]), "symmetric"),
             (np.array([[0.0, np.inf], [np.inf, 0.0]]), "finite"),
+            (np.array([[0.0, -1.0], [-1.0, 0.0]]), "must not be negative, got -1"),
         ],
     )
-    def test_what_are_no_distances_is_refused(self, distances, message):
+    def test_invalid_distances_are_refused(self, distances, message):
         with pytest.raises(ValueError, match=message):
             Graph.from_distances(distances)
+
+
+class TestFromSparseDistances:
+    @pytest.mark.parametrize("n_neighbors", [1, 2, 5])
+    def test_sparse_distances_give_the_graph_of_dense_ones(self, n_neighbors):
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(40, 3)) + 10 * rng.integers(4, size=(40, 1))
+            dense = Graph.from_distances(masked_distances(X), n_neighbors)
+            found = Graph.from_distances(sparse.csr_array(masked_distances(X)), n_neighbors)
+            assert found.edges.tolist() == dense.edges.tolist() or {
+                tuple(edge) for edge in found.edges.tolist()
+            } == {tuple(edge) for edge in dense.edges.tolist()}
+            assert found.n_added_links == dense.n_added_links
+            assert found.is_connected
+
+    def test_nodes_that_stored_distances_do_not_connect_stay_apart(self):
+        D = sparse.csr_array(np.kron(np.eye(2), np.array([[0.0, 1.0], [1.0, 0.0]])))
+        graph = Graph.from_distances(D, 1)
+        assert graph.edges.tolist() == [[0, 1], [2, 3]]
+        assert graph.n_components == 2
+
+    def test_stored_zeros_are_distances(self):
+        i, j = np.array([0, 1, 1, 2]), np.array([1, 0, 2, 1])
+        D = sparse.csr_array((np.array([0.0, 0.0, 1.0, 1.0]), (i, j)), shape=(3, 3))
+        assert Graph.from_distances(D, 1).edges.tolist() == [[0, 1], [1, 2]]
+
+    @pytest.mark.parametrize(
+        ("matrix", "message"),
+        [
+            (sparse.csr_array((2, 3)), "square"),
+            (sparse.csr_array([[0.0, 1.0], [2.0, 0.0]]), "symmetric"),
+            (sparse.csr_array([[0.0, 1.0], [0.0, 0.0]]), "symmetric"),
+            (sparse.csr_array([[0.0, np.nan], [np.nan, 0.0]]), "finite"),
+            (sparse.csr_array([[0.0, -1.0], [-1.0, 0.0]]), "must not be negative, got -1"),
+        ],
+    )
+    def test_invalid_sparse_distances_are_refused(self, matrix, message):
+        with pytest.raises(ValueError, match=message):
+            Graph.from_distances(matrix, 1)
+        with pytest.raises(ValueError, match="n_neighbors"):
+            Graph.from_distances(sparse.csr_array(np.ones((3, 3))), 0)

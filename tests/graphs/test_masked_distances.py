@@ -1,3 +1,5 @@
+"""Masked distances against a loop and against scikit-learn."""
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -24,7 +24,7 @@ from oracles.damage import (
     places_in,
     with_part,
 )
-from oracles.fits import holes
+from oracles.fits import holes, scales_of
 
 from comanifold import CoManifold
 from comanifold._fit.checkpoint import Checkpoint
@@ -210,7 +210,7 @@ class TestModels:
         # What is accepted is of one piece.
         assert model.row_embedding_.shape[0] == model.filled_.shape[0] == 8
         assert model.column_embedding_.shape[0] == model.filled_.shape[1] == 7
-        assert all(np.isfinite(scale.objective) for scale in model.scales_)
+        assert all(np.isfinite(scale.objective) for scale in scales_of(model))
         return model
 
     def test_what_was_saved_is_loaded(self, saved):

@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 from oracles.damage import Bomb, as_npy, edit_arrays, edit_json, fix_checksum
-from oracles.fits import holes, random_matrix
+from oracles.fits import holes, random_matrix, scales_of
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
@@ -72,7 +72,7 @@ def contents(folder):
     "parameters",
     [
         {"keep_scales": True, "n_neighbors": (4, 3)},
-        {"bandwidth": "median", "alpha": -0.5, "n_components": 3},
+        {"bandwidth": "median", "scale_weights": "cost", "n_components": 3},
         {"bandwidth": ("local", 3), "penalty": Log(0.5), "checkpoint": None, "random_state": 3},
         {"penalty": MCP(2.0), "keep_scales": True, "traversal": "paper"},
         {"penalty": "linear", "tol": 0.01},
@@ -100,7 +100,7 @@ def test_a_loaded_model_is_the_same_to_the_last_bit(tmp_path, parameters):
     np.testing.assert_array_equal(again.transform_columns(new), model.transform_columns(new))
     assert list(again.get_feature_names_out()) == list(model.get_feature_names_out())
     if parameters.get("keep_scales"):
-        scale = model.scales_[len(model.scales_) // 2]
+        scale = scales_of(model)[len(scales_of(model)) // 2]
         at = scale.l, scale.k
         np.testing.assert_array_equal(again.filled_at(*at), model.filled_at(*at))
         np.testing.assert_array_equal(again.row_labels_at(*at), model.row_labels_at(*at))

@@ -1,5 +1,7 @@
 """Matrices that are quick to fit, changes of them, and what makes two fits the same."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 
@@ -58,10 +60,19 @@ def assert_same_fit(model, other):
     """Bit for bit."""
     for name in ("row_distances_", "column_distances_", "filled_", "row_embedding_"):
         np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
-    for mine, yours in zip(model.scales_, other.scales_, strict=True):
+    for mine, yours in zip(scales_of(model), scales_of(other), strict=True):
         assert (mine.l, mine.k, mine.objective, mine.weight) == (
             yours.l,
             yours.k,
             yours.objective,
             yours.weight,
         )
+
+
+def scales_of(model):
+    """The scales of a fitted model as records, in the order of `scales_`."""
+    columns = model.scales_
+    return [
+        SimpleNamespace(**dict(zip(columns, row, strict=True)))
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True)
+    ]

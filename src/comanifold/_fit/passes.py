@@ -14,7 +14,6 @@ from .held_out import HeldOut
 from .low_rank import Factors, LowRankCompletion, Solver, fill_in
 from .scale_weights import CostWeights, FixedWeights, HeldOutWeights
 from .settings import Execution, Settings
-from .standardise import doublings_per_step
 from .sweep import Blocks, PairsOfModes, PassInputs, Sweep, Weights, sweep
 
 Array = NDArray[np.float64]
@@ -57,15 +56,17 @@ class SurfaceResult:
 
 
 @plain_interrupts()
-def run_passes(X: Array, settings: Settings, execution: Execution) -> SurfaceResult:
+def run_passes(
+    X: Array, settings: Settings, execution: Execution, *, stride: int = 1
+) -> SurfaceResult:
     """Return the result of the last pass over X, in which no row or column is empty.
 
     With learned weights, all passes run twice: on the matrix without held-out entries, to learn
-    the weights of the scales by their errors, and on the whole matrix with those weights.
+    the weights of the scales by their errors, and on the whole matrix with those weights. A cost
+    doubles `stride` times from one scale to the next.
     """
     check_backend()
     is_sparse = any(n is not None for n in settings.n_candidates(X.shape))
-    stride = doublings_per_step(X)
     held_out = HeldOut(X, in_parts=is_sparse)
     if not len(held_out.values):
         # Either nothing is missing: distances are Euclidean for any weights, and lead to the same

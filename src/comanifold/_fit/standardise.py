@@ -37,6 +37,8 @@ class StandardisedMatrix:
         Which entries of the matrix count as missing because they are outliers.
     mean, scale : float
         The matrix is scale * values + mean.
+    stride : int
+        Doublings of a cost from one scale to the next.
     """
 
     values: Array
@@ -45,6 +47,7 @@ class StandardisedMatrix:
     outliers: Mask
     mean: float
     scale: float
+    stride: int
 
 
 def standardise(X: Array) -> StandardisedMatrix:
@@ -56,7 +59,15 @@ def standardise(X: Array) -> StandardisedMatrix:
     if not (rows.all() and columns.all()):
         observed = observed[np.ix_(rows, columns)]
     mean, scale = mean_and_scale(observed)
-    return StandardisedMatrix((observed - mean) / scale, rows, columns, outliers, mean, scale)
+    return StandardisedMatrix(
+        values=(observed - mean) / scale,
+        observed_rows=rows,
+        observed_columns=columns,
+        outliers=outliers,
+        mean=mean,
+        scale=scale,
+        stride=doublings_per_step(observed),
+    )
 
 
 def find_outliers(X: Array) -> Mask:

@@ -1,8 +1,7 @@
-"""What one would use instead: other ways to embed, fill in and cluster incomplete matrices."""
+"""Baselines: other methods to embed, fill in and cluster incomplete matrices."""
 
 from ._convex_clustering import ConvexClustering
-from ._filled_diffusion_map import FilledDiffusionMap
-from ._imputers import choose_imputer
+from ._filled_diffusion_map import FilledDiffusionMap, choose_imputer
 from ._masked_isomap import MaskedIsomap
 from ._nlpca import NLPCA
 from ._soft_impute import SoftImpute

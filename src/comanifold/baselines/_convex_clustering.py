@@ -10,13 +10,13 @@ from .._estimators import unchanged_on_failure
 from .._validation import check_cost
 from ..co_clustering import co_cluster
 from ..graphs import Graph, masked_distances
-from ._incomplete import IncompleteMixin
+from ._base import IncompleteMixin
 
 Array = NDArray[np.float64]
 
-# Edges longer than this many scales count as being so long: they would else drop out of the
-# problem, and those between rows that share no column, which make the graph connected, first.
-_LONGEST = 2.5
+# Longer edges, in units of the scale, get the weight of this length. Otherwise their weights would
+# underflow, and first those between rows that share no column, which keep the graph connected.
+_MAX_LENGTH = 2.5
 
 
 class ConvexClustering(IncompleteMixin, ClusterMixin, BaseEstimator):
@@ -97,12 +97,14 @@ class ConvexClustering(IncompleteMixin, ClusterMixin, BaseEstimator):
 
 
 def _weighted(graph: Graph, X: Array) -> Graph:
+    """Return the graph with Gaussian weights of the distances between the rows of X."""
     if not graph.n_edges:
         return graph
     lengths = masked_distances(X)[tuple(graph.edges.T)]
     finite = lengths[np.isfinite(lengths)]
     middle = float(np.median(finite)) if finite.size else 0.0
-    # Where most are zero, any scale that tells zero from the others will do.
+    # If most distances are zero, any scale that separates zero from the others will do.
     scale = middle or float(finite.min(where=finite > 0, initial=np.inf))
     scale = scale if np.isfinite(scale) else 1.0
-    return Graph(graph.n_nodes, graph.edges, np.exp(-(np.minimum(lengths / scale, _LONGEST) ** 2)))
+    weights = np.exp(-(np.minimum(lengths / scale, _MAX_LENGTH) ** 2))
+    return Graph(graph.n_nodes, graph.edges, weights)

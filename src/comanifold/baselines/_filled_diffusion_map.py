@@ -1,18 +1,22 @@
-"""Diffusion maps of a matrix that was filled in first."""
+"""Imputation followed by a diffusion map."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimators import unchanged_on_failure
 from ..diffusion_map import DiffusionMap
-from ._imputers import choose_imputer
-from ._incomplete import IncompleteMixin
+from ._base import IncompleteMixin
+from ._soft_impute import SoftImpute
 
 Array = NDArray[np.float64]
+
+# "iterative" regresses a column on at most this many others: on all it would take minutes.
+_MAX_PREDICTORS = 50
 
 
 class FilledDiffusionMap(
@@ -28,8 +32,7 @@ class FilledDiffusionMap(
     Parameters
     ----------
     imputer : {"mean", "knn", "soft", "iterative"} or estimator, default="mean"
-        What fills in the matrix: "mean" is the comparison of the paper; for the others see
-        `choose_imputer`.
+        What fills in the matrix. "mean" is the comparison of the paper; see `choose_imputer`.
     n_components : int, default=2
         Number of coordinates.
     bandwidth : "local", ("local", int), "median" or float, default="local"
@@ -43,7 +46,7 @@ class FilledDiffusionMap(
     eigenvalues_ : ndarray of shape (n_components,)
     filled_ : ndarray of shape (n_rows, n_columns)
     imputer_ : estimator
-        What filled in the matrix.
+        The fitted imputer.
     diffusion_map_ : DiffusionMap
     n_features_in_ : int
 
@@ -120,6 +123,7 @@ class FilledDiffusionMap(
 
 
 def _complete(filled: ArrayLike, shape: tuple[int, int]) -> Array:
+    """Validate that an imputer left no entry missing; return its result as floats."""
     filled = np.asarray(filled, dtype=float)
     if filled.shape != shape or not np.isfinite(filled).all():
         raise ValueError(
@@ -127,3 +131,56 @@ def _complete(filled: ArrayLike, shape: tuple[int, int]) -> Array:
             f"with {np.count_nonzero(~np.isfinite(filled))} entries missing or infinite"
         )
     return filled
+
+
+def choose_imputer(imputer: Any, n_columns: int) -> Any:
+    """Return the imputer of a name, or a clone of a given one, for `n_columns` columns.
+
+    Parameters
+    ----------
+    imputer : {"mean", "knn", "soft", "iterative"} or estimator
+        The means of the columns, scikit-learn's KNNImputer, `SoftImpute`, scikit-learn's
+        IterativeImputer with regressions on up to 50 columns, or any transformer that leaves
+        no entry missing. The named ones also fill in columns without an observed entry.
+    n_columns : int
+
+    Returns
+    -------
+    imputer : estimator
+        Not fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from comanifold.baselines import choose_imputer
+    >>> choose_imputer("mean", 2).fit_transform([[1.0, np.nan], [3.0, 4.0]])
+    array([[1., 4.],
+           [3., 4.]])
+    """
+    if isinstance(imputer, str):
+        if imputer == "mean":
+            return SimpleImputer(keep_empty_features=True)
+        if imputer == "knn":
+            return KNNImputer(keep_empty_features=True)
+        if imputer == "soft":
+            return SoftImpute()
+        if imputer == "iterative":
+            return _iterative(n_columns)
+    elif hasattr(imputer, "fit_transform") and hasattr(imputer, "transform"):
+        return clone(imputer)
+    raise ValueError(
+        'imputer must be "mean", "knn", "soft", "iterative" or an estimator with fit_transform '
+        f"and transform, got {imputer!r}"
+    )
+
+
+def _iterative(n_columns: int) -> Any:
+    # scikit-learn calls it experimental and requires this import first.
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    return IterativeImputer(
+        n_nearest_features=_MAX_PREDICTORS if n_columns > _MAX_PREDICTORS else None,
+        keep_empty_features=True,
+        random_state=0,
+    )

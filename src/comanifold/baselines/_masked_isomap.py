@@ -1,4 +1,4 @@
-"""Isomap of incomplete rows."""
+"""Isomap on distances over shared columns."""
 
 import warnings
 from typing import Any
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._estimators import unchanged_on_failure
 from .._validation import check_count
-from ._incomplete import IncompleteMixin
+from ._base import IncompleteMixin
 
 Array = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 class MaskedIsomap(
     IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    r"""Isomap with distances over the columns that two rows share.
+    r"""Isomap on the distances over the columns observed in both rows.
 
     scikit-learn's Isomap on its `nan_euclidean_distances`,
 
@@ -42,7 +42,7 @@ class MaskedIsomap(
     ----------
     embedding_ : ndarray of shape (n_rows, n_components)
     isomap_ : sklearn.manifold.Isomap
-        As it was fitted to the distances.
+        The fitted Isomap.
     n_features_in_ : int
 
     References
@@ -91,13 +91,13 @@ class MaskedIsomap(
             n_components=self.n_components,
             n_neighbors=min(n_neighbors, len(X) - 1),
             metric="precomputed",
-            # The iterative solver starts anywhere and is not repeatable.
+            # The iterative solver starts at random and is not reproducible.
             eigen_solver="dense",
         )
         with warnings.catch_warnings():
-            # How scikit-learn stores the links between separate parts is no concern of the user.
+            # About how scikit-learn links connected components: nothing a user can change.
             warnings.simplefilter("ignore", SparseEfficiencyWarning)
-            self.embedding_ = self.isomap_.fit_transform(self._without_gaps(distances))
+            self.embedding_ = self.isomap_.fit_transform(self._replace_unknown(distances))
         self._n_features_out = self.n_components
         return self
 
@@ -106,18 +106,19 @@ class MaskedIsomap(
         return self.fit(X).embedding_
 
     def transform(self, X: ArrayLike) -> Array:
-        """Place new rows by their geodesic distances to those of `fit`.
+        """Embed new rows by their geodesic distances to those of `fit`.
 
         Parameters
         ----------
         X : array-like of shape (n_new, n_columns)
-            NaN for missing entries. A row that shares no column with any belongs nowhere: NaN.
+            NaN for missing entries. A row that shares no column with any row of `fit` gets NaN.
         """
         check_is_fitted(self)
         distances = nan_euclidean_distances(self._read(X, reset=False), self._fit_X)
-        placed = self.isomap_.transform(self._without_gaps(distances))
-        placed[np.isnan(distances).all(axis=1)] = np.nan
-        return placed
+        embedded = self.isomap_.transform(self._replace_unknown(distances))
+        embedded[np.isnan(distances).all(axis=1)] = np.nan
+        return embedded
 
-    def _without_gaps(self, distances: Array) -> Array:
+    def _replace_unknown(self, distances: Array) -> Array:
+        """Return the distances with a large one between rows that share no column."""
         return np.where(np.isnan(distances), self._far, distances)

@@ -1,8 +1,8 @@
-"""Non-linear principal components of an incomplete matrix."""
+"""Non-linear principal component analysis of an incomplete matrix, by the inverse model."""
 
 import numbers
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,21 +15,165 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from .._estimators import levels_to_caller, unchanged_on_failure
 from .._parallel import single_threaded_blas
 from .._validation import check_count, check_stopping
-from ._incomplete import IncompleteMixin, column_means
-from ._network import Network, Problem, pack, unpack
+from ._base import IncompleteMixin, column_means
 
 Array = NDArray[np.float64]
 
-# Iterations after which the starts are compared: only the best is followed to the end.
-_TRIAL = 300
+# Iterations after which the starts are compared: only the best is continued.
+_TRIAL_ITER = 300
+
+# Damped Gauss-Newton steps for the scores of a row, and the relative step at which they stop.
+_MAX_STEPS = 200
+_STEP_TOL = 1e-10
+
+
+class Network(NamedTuple):
+    """The network f(z) = tanh(z W + b) V + c."""
+
+    W: Array
+    b: Array
+    V: Array
+    c: Array
+
+    def __call__(self, scores: Array) -> Array:
+        """Return the rows for given scores. Components past those given are zero."""
+        return np.tanh(scores @ self.W[: scores.shape[1]] + self.b) @ self.V + self.c
+
+
+class Objective:
+    r"""Squared error of the rows of X plus the weight decay.
+
+    .. math:: \tfrac12 \sum_k \| P_\Theta(X - f(Z_{1:k})) \|_F^2
+              + \tfrac{\nu}{2} (\| Z \|_F^2 + \| W \|_F^2 + \| V \|_F^2)
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        NaN for missing entries.
+    levels : sequence of int
+        The numbers k of leading components whose errors are added up.
+    weight_decay : float
+        :math:`\nu`.
+    """
+
+    def __init__(self, X: Array, levels: tuple[int, ...], weight_decay: float):
+        self.observed = ~np.isnan(X)
+        self.X = np.where(self.observed, X, 0.0)
+        self.levels = levels
+        self.weight_decay = weight_decay
+
+    def value_and_gradient(self, flat: Array, n_hidden: int) -> tuple[float, Array]:
+        """Return the objective and its gradient in all scores and weights, by backpropagation."""
+        scores, network = unpack(flat, self.X.shape, self.levels[-1], n_hidden)
+        decayed = (scores, network.W, network.V)
+        value = 0.5 * self.weight_decay * sum(float(np.vdot(P, P)) for P in decayed)
+        in_scores, in_W, in_V = (self.weight_decay * P for P in decayed)
+        in_b, in_c = np.zeros_like(network.b), np.zeros_like(network.c)
+        for k in self.levels:
+            hidden = np.tanh(scores[:, :k] @ network.W[:k] + network.b)
+            residual = (hidden @ network.V + network.c - self.X) * self.observed
+            value += 0.5 * float(np.vdot(residual, residual))
+            in_V += hidden.T @ residual
+            in_c += residual.sum(axis=0)
+            back = (residual @ network.V.T) * (1.0 - hidden**2)
+            in_W[:k] += scores[:, :k].T @ back
+            in_b += back.sum(axis=0)
+            in_scores[:, :k] += back @ network.W[:k].T
+        return value, pack(in_scores, Network(in_W, in_b, in_V, in_c))
+
+    def values_by_row(self, scores: Array, network: Network) -> Array:
+        """Return the part of the objective that depends on the scores of each row."""
+        values = 0.5 * self.weight_decay * (scores**2).sum(axis=1)
+        for k in self.levels:
+            residual = (network(scores[:, :k]) - self.X) * self.observed
+            values += 0.5 * (residual**2).sum(axis=1)
+        return values
+
+    def nearest_candidates(self, candidates: Array, network: Network) -> Array:
+        """Return, for each row, the candidate scores with the smallest objective."""
+        values = np.tile(0.5 * self.weight_decay * (candidates**2).sum(axis=1), (len(self.X), 1))
+        for k in self.levels:
+            rows = network(candidates[:, :k])
+            values += 0.5 * self.observed @ (rows**2).T - self.X @ rows.T
+        return candidates[values.argmin(axis=1)]
+
+    def fit_scores(self, scores: Array, network: Network) -> Array:
+        """Return the scores that minimise the objective, by damped Gauss-Newton from those given.
+
+        Every row has its own damping, so that its scores do not depend on the other rows.
+        """
+        scores = scores.copy()
+        # The minimum of a row without entries, where only the decay counts.
+        scores[~self.observed.any(axis=1)] = 0.0
+        damping = np.full(len(scores), 1e-3)
+        active = np.arange(len(scores))
+        for _ in range(_MAX_STEPS):
+            part = self._restricted_to(active)
+            here = scores[active]
+            gradient, curvature = part._normal_equations(here, network)
+            diagonal = np.einsum("ikk->ik", curvature)
+            diagonal += damping[active, None] * (1.0 + diagonal)
+            step = np.linalg.solve(curvature, -gradient[..., None])[..., 0]
+            better = part.values_by_row(here + step, network) <= part.values_by_row(here, network)
+            scores[active[better]] += step[better]
+            damping[active] *= np.where(better, 0.2, 5.0)
+            small = np.abs(step).max(axis=1) <= _STEP_TOL * (1.0 + np.abs(here).max(axis=1))
+            active = active[~small]
+            if not active.size:
+                break
+        return scores
+
+    def _restricted_to(self, rows: NDArray[np.intp]) -> "Objective":
+        part = object.__new__(Objective)
+        part.observed, part.X = self.observed[rows], self.X[rows]
+        part.levels, part.weight_decay = self.levels, self.weight_decay
+        return part
+
+    def _normal_equations(self, scores: Array, network: Network) -> tuple[Array, Array]:
+        n_components = scores.shape[1]
+        gradient = self.weight_decay * scores
+        curvature = np.zeros((len(scores), n_components, n_components))
+        curvature += self.weight_decay * np.eye(n_components)
+        for k in self.levels:
+            hidden = np.tanh(scores[:, :k] @ network.W[:k] + network.b)
+            residual = (hidden @ network.V + network.c - self.X) * self.observed
+            slopes = (network.W[:k] * (1.0 - hidden**2)[:, None, :]) @ network.V
+            slopes *= self.observed[:, None, :]
+            gradient[:, :k] += (slopes @ residual[..., None])[..., 0]
+            curvature[:, :k, :k] += slopes @ slopes.transpose(0, 2, 1)
+        return gradient, curvature
+
+
+def pack(scores: Array, network: Network) -> Array:
+    """Return all scores and weights in one vector."""
+    return np.concatenate([scores.ravel(), *(part.ravel() for part in network)])
+
+
+def unpack(
+    flat: Array, shape: tuple[int, int], n_components: int, n_hidden: int
+) -> tuple[Array, Network]:
+    """Return the scores and the network of a vector: the inverse of `pack`."""
+    n_rows, n_columns = shape
+    shapes = (
+        (n_rows, n_components),
+        (n_components, n_hidden),
+        (n_hidden,),
+        (n_hidden, n_columns),
+        (n_columns,),
+    )
+    ends = np.cumsum([int(np.prod(s)) for s in shapes])
+    scores, *weights = (
+        part.reshape(s) for part, s in zip(np.split(flat, ends[:-1]), shapes, strict=True)
+    )
+    return scores, Network(*weights)
 
 
 class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Non-linear principal component analysis of a matrix with missing entries.
 
-    The inverse model of Scholz et al.: a network :math:`f(z) = \tanh(z W + b) V + c` leads from
-    the scores :math:`z_i` of a row to the row, and the scores are found together with the
-    weights. Minimises
+    The inverse model of Scholz et al.: a network :math:`f(z) = \tanh(z W + b) V + c` maps the
+    scores :math:`z_i` of a row to the row, and the scores are found together with the weights.
+    Minimises
 
     .. math:: \tfrac12 \sum_k \| P_\Theta(X - f(Z_{1:k})) \|_F^2
               + \tfrac{\nu}{2} (\| Z \|_F^2 + \| W \|_F^2 + \| V \|_F^2)
@@ -47,7 +191,7 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Add up the errors of the first k components for every k, which orders the components.
         Otherwise only that of all together.
     n_restarts : int, default=5
-        Starts, of which the one that is best after 300 iterations is followed to the end. The
+        Number of starts, of which the one that is best after 300 iterations is continued. The
         first has the scores of a linear analysis, the others random ones.
     weight_decay : float, default=0.03
         :math:`\nu`, positive: without it scores and weights have no scale.
@@ -124,9 +268,9 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         scaled = X - self._centre
         self._scale = float(np.sqrt(np.nanmean(scaled**2))) or 1.0
         scaled /= self._scale
-        problem = self._problem(scaled)
+        objective = self._objective(scaled)
         with single_threaded_blas():
-            best, n_iter = self._search(problem, n_hidden, max_iter, tol)
+            best, n_iter = self._search(objective, n_hidden, max_iter, tol)
         if n_iter >= max_iter and not best.success:
             warnings.warn(
                 f"NLPCA stopped after {n_iter} iterations, before reaching tol={tol:g}. Raise "
@@ -136,18 +280,18 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             )
         self.loss_, self.n_iter_ = float(best.fun), n_iter
         self._known, self._network = unpack(best.x, X.shape, self.n_components, n_hidden)
-        # Placed as new rows are, so that the same row always has the same scores.
-        self.embedding_ = self._place(scaled)
+        # As in `transform`, so that the same row always has the same scores.
+        self.embedding_ = self._scores(scaled)
         self.filled_ = np.where(np.isnan(X), self.inverse_transform(self.embedding_), X)
         self._n_features_out = self.n_components
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
-        """The scores of the rows of X; see `fit`."""
+        """Return the scores of the rows of X; see `fit`."""
         return self.fit(X).embedding_
 
     def transform(self, X: ArrayLike) -> Array:
-        """Find the scores of new rows, with the network as it is.
+        """Find the scores of new rows with the fitted network.
 
         Parameters
         ----------
@@ -155,10 +299,10 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             NaN for missing entries. A row with nothing observed has scores of zero.
         """
         check_is_fitted(self)
-        return self._place((self._read(X, reset=False) - self._centre) / self._scale)
+        return self._scores((self._read(X, reset=False) - self._centre) / self._scale)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """The rows, in the units of the data, that the network gives for scores.
+        """Return the rows, in the units of the data, that the network gives for scores.
 
         Parameters
         ----------
@@ -175,13 +319,13 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self._network(scores) * self._scale + self._centre
 
     def _search(
-        self, problem: Problem, n_hidden: int, max_iter: int, tol: float
+        self, objective: Objective, n_hidden: int, max_iter: int, tol: float
     ) -> tuple[Any, int]:
-        """The best of several starts, followed to the end, and how many iterations it took."""
+        """Return the result of the best of several starts, and its number of iterations."""
 
         def descend(flat: Array, n_iter: int) -> Any:
             return minimize(
-                problem.value_and_gradient,
+                objective.value_and_gradient,
                 flat,
                 args=(n_hidden,),
                 jac=True,
@@ -190,9 +334,9 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             )
 
         random = check_random_state(self.random_state)
-        trial, best = min(_TRIAL, max_iter), None
+        trial, best = min(_TRIAL_ITER, max_iter), None
         for start in range(self.n_restarts):
-            flat = _start(problem, self.n_components, n_hidden, random, linear=start == 0)
+            flat = _start(objective, self.n_components, n_hidden, random, linear=start == 0)
             found = descend(flat, trial)
             if best is None or found.fun < best.fun:
                 best = found
@@ -202,15 +346,17 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         best = descend(best.x, max_iter - n_iter)
         return best, n_iter + int(best.nit)
 
-    def _place(self, scaled: Array) -> Array:
-        problem = self._problem(scaled)
+    def _scores(self, scaled: Array) -> Array:
+        """Return the scores of rows that are centred and scaled."""
+        objective = self._objective(scaled)
         with single_threaded_blas():
-            return problem.place(problem.best_of(self._known, self._network), self._network)
+            start = objective.nearest_candidates(self._known, self._network)
+            return objective.fit_scores(start, self._network)
 
-    def _problem(self, scaled: Array) -> Problem:
+    def _objective(self, scaled: Array) -> Objective:
         first = 1 if self.hierarchical else self.n_components
         levels = tuple(range(first, self.n_components + 1))
-        return Problem(scaled, levels, float(self.weight_decay))
+        return Objective(scaled, levels, float(self.weight_decay))
 
     def _check_parameters(self) -> int:
         check_count("n_components", self.n_components)
@@ -224,17 +370,18 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
 
 def _start(
-    problem: Problem,
+    objective: Objective,
     n_components: int,
     n_hidden: int,
     random: np.random.RandomState,
     *,
     linear: bool,
 ) -> Array:
-    n_rows, n_columns = problem.X.shape
+    """Return initial scores and weights, random but for the scores of a linear analysis."""
+    n_rows, n_columns = objective.X.shape
     scores = random.normal(size=(n_rows, n_components))
     if linear:
-        U = np.linalg.svd(problem.X, full_matrices=False)[0][:, :n_components]
+        U = np.linalg.svd(objective.X, full_matrices=False)[0][:, :n_components]
         scores[:, : U.shape[1]] = U * np.sqrt(n_rows)
     network = Network(
         random.normal(size=(n_components, n_hidden)),

@@ -1,4 +1,4 @@
-"""Completion of a matrix by singular values that are shrunk."""
+"""Low-rank matrix completion with a nuclear norm penalty."""
 
 import numbers
 import warnings
@@ -15,7 +15,7 @@ from .._fit.held_out import HeldOut
 from .._fit.low_rank import Factors, LowRankCompletion, Solver, solve
 from .._parallel import single_threaded_blas
 from .._validation import check_stopping, is_integer
-from ._incomplete import IncompleteMixin, column_means
+from ._base import IncompleteMixin, column_means
 
 Array = NDArray[np.float64]
 
@@ -25,22 +25,21 @@ _PATH_MAX_ITER = 200
 
 
 class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Fill in an incomplete matrix by one of low rank.
+    r"""Imputation by a low-rank matrix with a nuclear norm penalty.
 
     Minimises :math:`\tfrac12 \| P_\Theta(X - M - Z) \|_F^2 + \lambda \| Z \|_*`, with M the means
-    of the columns, by repeating :math:`Z \leftarrow S_\lambda(P_\Theta(X - M) +
-    P_{\bar\Theta}(Z))`, with :math:`S_\lambda` lowering all singular values by
-    :math:`\lambda`, down to zero; steps are extrapolated as Nesterov does.
+    of the columns, by proximal gradient steps :math:`Z \leftarrow S_\lambda(P_\Theta(X - M) +
+    P_{\bar\Theta}(Z))` with Nesterov's extrapolation. :math:`S_\lambda` lowers all singular values
+    by :math:`\lambda`, down to zero.
 
     Parameters
     ----------
     max_rank : int, optional
-        Singular values that are kept at most, by default all. A limit that is met makes the
-        problem non-convex.
+        Largest rank of Z, by default any. A limit that is met makes the problem non-convex.
     penalty : "auto" or float, default="auto"
-        :math:`\lambda`, in the units of the data. "auto" takes, on a falling path, the one that
-        predicts hidden entries best; from a matrix too small to hide any, a tenth of the
-        largest singular value.
+        :math:`\lambda`, in the units of the data. "auto" takes the one of a falling path
+        that predicts held-out entries best; for a matrix too small to hold any out, a tenth of
+        the largest singular value.
     max_iter : int, default=2000
         Limit on the number of iterations.
     tol : float, default=1e-5
@@ -49,7 +48,7 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
     Attributes
     ----------
     penalty_ : float
-        The penalty that was used.
+        The penalty, chosen or given.
     rank_ : int
         The rank of Z.
     filled_ : ndarray of shape (n_rows, n_columns)
@@ -89,7 +88,7 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
     @unchanged_on_failure
     def fit(self, X: ArrayLike, y: Any = None) -> "SoftImpute":  # noqa: ARG002
-        """Find the matrix of low rank.
+        """Find the low-rank matrix.
 
         Parameters
         ----------
@@ -124,7 +123,7 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
-        """X, filled in; see `fit`."""
+        """Return X with its missing entries filled in; see `fit`."""
         return self.fit(X).filled_
 
     def transform(self, X: ArrayLike) -> Array:
@@ -132,7 +131,7 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
         With :math:`Z = U D V'` and :math:`B = V D^{1/2}`, a row takes
         :math:`a = \arg\min \tfrac12 \| P_\Theta(x - m - B a) \|^2 + \tfrac\lambda2 \| a \|^2`
-        and is filled in by m + B a. For the rows of `fit` that is what they had.
+        and is filled in by m + B a. For the rows of `fit` these are their entries of `filled_`.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ def reproduce(
                     out,
                     plan=plan,
                     n_jobs=jobs,
-                    report=lambda at: bar.update(at.n_done, at.n_units, at.last or "resuming"),
+                    progress=lambda at: bar.update(at.n_done, at.n_units, at.last or "resuming"),
                 )
     except KeyboardInterrupt:
         say_resumable(out / "data")

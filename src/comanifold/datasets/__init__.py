@@ -1,8 +1,8 @@
-"""The paper's data sets, planted structures, and ways to remove entries."""
+"""The data of the paper, synthetic matrices with known geometry, and removal of entries."""
 
 from ._loaders import load_lung500, load_president
-from ._planted import make_checkerboard, make_clusters, make_curve, make_linkage, make_linkage2
 from ._removal import remove_entries
+from ._synthetic import make_checkerboard, make_clusters, make_curve, make_linkage, make_linkage2
 
 __all__ = [
     "load_lung500",

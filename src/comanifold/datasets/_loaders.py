@@ -1,4 +1,4 @@
-"""The real data of the paper, from a file, a folder or a checked download."""
+"""Real data, from a file, a folder or a checked download."""
 
 import csv
 import hashlib
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import Bunch
 
-# Where the files were published, at one commit, and what they must be.
+# Where the files were published, at one commit, and their hashes.
 _SOURCE = (
     "https://raw.githubusercontent.com/HaidYi/cvxbiclustr/"
     "4672fbb68f0e46f83e2081470d3f4bdfaedf5710/data"
@@ -20,7 +20,7 @@ _SHA256 = {
 
 
 def load_lung500(path: str | os.PathLike | None = None) -> Bunch:
-    """Expression of 500 genes in 56 subjects: normal, or with one of three lung tumours.
+    """Load lung500: 500 genes in 56 subjects, normal or with one of three lung tumours.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def load_lung500(path: str | os.PathLike | None = None) -> Bunch:
 
 
 def load_president(path: str | os.PathLike | None = None) -> Bunch:
-    """How often 44 presidents of the United States used 75 words, on a logarithmic scale.
+    """Load president: log counts of 75 words in speeches of 44 presidents of the United States.
 
     Parameters
     ----------
@@ -68,6 +68,7 @@ def load_president(path: str | os.PathLike | None = None) -> Bunch:
 
 
 def _load(name: str, path: str | os.PathLike | None) -> Bunch:
+    """Return the matrix and the names of a file, after a check of its hash."""
     file = _locate(name, path)
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     if digest != _SHA256[name]:
@@ -85,18 +86,20 @@ def _load(name: str, path: str | os.PathLike | None) -> Bunch:
 
 
 def _locate(name: str, path: str | os.PathLike | None) -> Path:
+    """Return the path of a file: as given, in COMANIFOLD_DATA, or downloaded."""
     given = path if path is not None else os.environ.get("COMANIFOLD_DATA")
     if given:
         file = Path(given)
         file = file / name if file.is_dir() else file
         if not file.is_file():
             origin = "path" if path is not None else "COMANIFOLD_DATA"
-            raise FileNotFoundError(f"{name} was not found: {origin} says {str(given)!r}")
+            raise FileNotFoundError(f"{name} was not found: {origin} is {str(given)!r}")
         return file
     return _download(name)
 
 
 def _download(name: str) -> Path:
+    """Return the path of a file in the cache, downloaded if it is not there."""
     try:
         import pooch
     except ImportError as error:
@@ -113,8 +116,8 @@ def _download(name: str) -> Path:
                 path=pooch.os_cache("comanifold"),
             )
         )
-    except ValueError as error:  # what came is something else, and was not kept
-        raise ValueError(f"the download of {name} is not what was published: {error}") from error
+    except ValueError as error:  # another hash; the file is not kept
+        raise ValueError(f"the downloaded {name} is not the published file: {error}") from error
     except OSError as error:
         raise OSError(
             f"{name} could not be downloaded from {_SOURCE}: {error}. Set COMANIFOLD_DATA to a "

@@ -1,4 +1,4 @@
-"""Taking entries out of a matrix, in the ways in which they go missing."""
+"""Removal of entries at random, in several missing-data patterns."""
 
 import numbers
 from typing import Any
@@ -20,17 +20,17 @@ def remove_entries(
     allow_empty: bool = False,
     random_state: Any = None,
 ) -> Array:
-    """A copy of X with a part of its observed entries replaced by NaN.
+    """Return a copy of X with a fraction of its observed entries replaced by NaN.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_columns)
         May have missing entries already.
     fraction : float
-        The part of the observed entries to remove, from 0 to less than 1. As many are removed,
-        to the nearest entry, unless rows and columns have to be kept from getting empty.
+        The fraction of observed entries to remove, from 0 to less than 1. Fewer are removed if
+        rows or columns would become empty.
     pattern : {"random", "block", "rows", "value"}, default="random"
-        "random": any entry alike. "block": one rectangle, its sides in proportion to those of
+        "random": uniformly. "block": one rectangle, its sides in proportion to those of
         the matrix, of rows and columns chosen at random. "rows": some rows lose much more than
         others. "value": the larger an entry, the more often it is missing.
     allow_empty : bool, default=False
@@ -53,33 +53,35 @@ def remove_entries(
     check_choice("pattern", pattern, sorted(_PRIORITIES))
     rng = check_random_state(random_state)
     observed = ~np.isnan(X)
-    n_gone = round(fraction * observed.sum())
-    # The entries of the highest priority go first.
+    n_removed = round(fraction * observed.sum())
+    # Entries of the highest priority are removed first.
     priority = _PRIORITIES[pattern](X, rng)
     order = np.argsort(-priority[observed], kind="stable")
     rows, columns = (index[order] for index in np.nonzero(observed))
     if not allow_empty:
-        rows, columns = _spare_the_last(rows, columns)
-    X[rows[:n_gone], columns[:n_gone]] = np.nan
+        rows, columns = _keep_last(rows, columns)
+    X[rows[:n_removed], columns[:n_removed]] = np.nan
     return X
 
 
 def _random(X: Array, rng: np.random.RandomState) -> Array:
+    """Return uniform priorities."""
     return rng.uniform(size=X.shape)
 
 
 def _block(X: Array, rng: np.random.RandomState) -> Array:
-    """The further from a corner, in the larger of the two directions, the later."""
+    """Return priorities that fall with the distance from a corner, in the larger direction."""
     ranks = [rng.permutation(size) / size for size in X.shape]
     return -np.maximum(ranks[0][:, None], ranks[1])
 
 
 def _rows(X: Array, rng: np.random.RandomState) -> Array:
-    """Rows differ in how soon their entries go by as much as the entries of a row do."""
+    """Return priorities that vary between rows as much as within a row."""
     return rng.uniform(size=(len(X), 1)) + rng.uniform(size=X.shape)
 
 
 def _value(X: Array, rng: np.random.RandomState) -> Array:
+    """Return priorities that rise with the value."""
     ranks = np.argsort(np.argsort(np.where(np.isnan(X), -np.inf, X), axis=None)).reshape(X.shape)
     return ranks / X.size + rng.uniform(size=X.shape)
 
@@ -87,15 +89,15 @@ def _value(X: Array, rng: np.random.RandomState) -> Array:
 _PRIORITIES = {"random": _random, "block": _block, "rows": _rows, "value": _value}
 
 
-def _spare_the_last(
+def _keep_last(
     rows: NDArray[np.intp], columns: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The entries that can go in this order, leaving one in every row and column."""
+    """Return the entries that can be removed in this order, one of each row and column kept."""
     left_in_row, left_in_column = np.bincount(rows), np.bincount(columns)
-    gone = np.zeros(len(rows), dtype=bool)
+    removed = np.zeros(len(rows), dtype=bool)
     for e, (i, j) in enumerate(zip(rows, columns, strict=True)):
         if left_in_row[i] > 1 and left_in_column[j] > 1:
             left_in_row[i] -= 1
             left_in_column[j] -= 1
-            gone[e] = True
-    return rows[gone], columns[gone]
+            removed[e] = True
+    return rows[removed], columns[removed]

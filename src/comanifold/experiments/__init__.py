@@ -1,6 +1,5 @@
-"""The experiments of the paper, and their figures, from data to picture."""
+"""The experiments of the paper and their figures, as run by `comanifold reproduce`."""
 
-from ._experiments import EXPERIMENTS, QUICK, Plan
-from ._reproduce import Outcome, Progress, reproduce
+from ._reproduce import EXPERIMENTS, QUICK, Plan, RunProgress, RunResults, reproduce
 
-__all__ = ["EXPERIMENTS", "QUICK", "Outcome", "Plan", "Progress", "reproduce"]
+__all__ = ["EXPERIMENTS", "QUICK", "Plan", "RunProgress", "RunResults", "reproduce"]

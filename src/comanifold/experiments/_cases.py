@@ -1,5 +1,6 @@
-"""The matrices of the experiments: complete, permuted, and with entries removed."""
+"""The data of the experiments: complete, permuted, and with entries removed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,18 +11,22 @@ from ..datasets import load_lung500, make_linkage, make_linkage2, remove_entries
 
 Array = NDArray[np.float64]
 
-DATA_SETS = ("linkage", "linkage2", "lung500")
+# How each complete data set is made; it is the same in every experiment.
+DATA_SETS: dict[str, Callable[[], Bunch]] = {
+    "linkage": lambda: make_linkage(random_state=0),
+    "linkage2": lambda: make_linkage2(random_state=0),
+    "lung500": load_lung500,
+}
 
-# The mode that has groups, and which attribute names them.
+# The mode that has groups, and the attribute with their labels.
 GROUPED = {"linkage2": ("row", "row_labels"), "lung500": ("column", "column_labels")}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One matrix with entries missing, and what is known of it.
+    """A data set with permuted rows and columns, `data`, and `X`, its matrix with entries removed.
 
-    `data` is what the loader gave, its rows and columns permuted; `X` is ``data.X`` without the
-    removed entries.
+    The mask depends on the data set, the fraction of missing entries and the realization alone.
     """
 
     data_set: str
@@ -33,14 +38,16 @@ class Case:
 
     @property
     def labels(self) -> NDArray[np.int_]:
+        """The labels of the mode that has groups."""
         return self.data[GROUPED[self.data_set][1]]
 
     @property
     def missing(self) -> NDArray[np.bool_]:
+        """Where entries were removed."""
         return np.isnan(self.X)
 
     def tags(self) -> dict[str, str | float | int]:
-        """What every row of a table says about where it comes from."""
+        """Return the columns that identify the case in a table."""
         return {
             "data_set": self.data_set,
             "fraction": self.fraction,
@@ -49,24 +56,16 @@ class Case:
         }
 
 
-def complete(data_set: str) -> Bunch:
-    """The complete data, the same in every experiment."""
-    if data_set == "linkage":
-        return make_linkage(random_state=0)
-    if data_set == "linkage2":
-        return make_linkage2(random_state=0)
-    return load_lung500()
-
-
 def make_case(data_set: str, fraction: float, realization: int) -> Case:
-    """The data with their rows and columns permuted and a part of the entries removed."""
+    """Return the data set with rows and columns permuted and a fraction of entries removed."""
     seed = 1000 * realization + round(100 * fraction)
-    data = _permuted(complete(data_set), seed)
+    data = _permuted(DATA_SETS[data_set](), seed)
     X = remove_entries(data.X, fraction, random_state=seed)
     return Case(data_set, fraction, realization, seed, data, X)
 
 
 def _permuted(data: Bunch, seed: int) -> Bunch:
+    """Return the data with rows and columns, and everything known of them, in random order."""
     rng = np.random.default_rng(seed)
     rows, columns = (rng.permutation(size) for size in data.X.shape)
     permuted = {"X": data.X[np.ix_(rows, columns)]}

@@ -1,29 +1,70 @@
-"""The figures of the paper, and their companions, drawn from tables alone."""
+"""The figures of the paper and some more, drawn from the tables of the experiments."""
 
+from collections.abc import Iterable
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..plotting._style import PURPLE, VERMILION, new_figure, show_matrix, usual_limits
-from ._methods import METHODS, OURS, PAPER
-from ._style import GROUPS, MODES, colours, group_legend, scatter, select
+from ..plotting._style import (
+    BLACK,
+    BLUE,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    new_figure,
+    show_matrix,
+    usual_limits,
+    with_equal_axes,
+)
+from ._methods import IMPUTATIONS, METHODS, OURS, PAPER
 
 Tables = dict[str, pd.DataFrame]
 Figures = dict[str, Figure]
 
+MODES = {
+    ("linkage", "row"): "linkage: rows (helix)",
+    ("linkage", "column"): "linkage: columns (surface)",
+    ("linkage2", "row"): "linkage2: rows (clouds)",
+    ("linkage2", "column"): "linkage2: columns (surface)",
+    ("lung500", "row"): "lung500: genes",
+    ("lung500", "column"): "lung500: subjects",
+}
+
+# By name or number of the group.
+GROUPS = {
+    "Normal": ORANGE,
+    "Colon": SKY,
+    "Carcinoid": BLUE,
+    "SmallCell": BLACK,
+    "0": BLUE,
+    "1": ORANGE,
+    "2": BLACK,
+}
+
+_CURVE = mpl.colormaps["viridis"]
+
+# The corners of the colours of a surface: hue goes from blue to yellow along it, and lightness
+# grows across it.
+_CORNERS = np.array(
+    [[to_rgb("#08306B"), to_rgb("#6BAED6")], [to_rgb("#7A4A00"), to_rgb("#FFD54A")]]
+)
+
 # The three methods that the paper compares, and ours with its own settings.
 _COMPARED = ("nlpca", "dm-mean", PAPER, OURS)
 
-# The two subjects that Figure 1 follows: one normal, one with colon metastases.
+# The two subjects that Figure 1 marks: one normal, one with colon metastases.
 _PAIR_COLOURS = (VERMILION, PURPLE)
 
 
 def draw_workflow(tables: Tables) -> Figures:
-    """Figure 1: matrices at three scales, the metric, and both embeddings."""
+    """Draw Figure 1: matrices at three scales, the metric, and both embeddings."""
     matrices = select(tables["matrices"], data_set="lung500")
     subjects, metric = tables["affinities"], tables["metric"]
     genes = select(tables["embedding"], data_set="lung500", mode="row", method=PAPER)
@@ -79,7 +120,7 @@ def draw_workflow(tables: Tables) -> Figures:
 
 
 def draw_embeddings(tables: Tables) -> Figures:
-    """Figure 2: embeddings of both modes; of the methods in the paper, and of all."""
+    """Draw Figure 2: embeddings of both modes, by the methods of the paper and by all."""
     return {
         "figure-2-embeddings": _embedding_grid(tables, _COMPARED),
         "figure-2-embeddings-all-methods": _embedding_grid(tables, tuple(METHODS)),
@@ -87,7 +128,7 @@ def draw_embeddings(tables: Tables) -> Figures:
 
 
 def _embedding_grid(tables: Tables, methods: tuple[str, ...]) -> Figure:
-    """A line for each method below one with the truth, and a column for each mode."""
+    """Draw the truth above a row for each method, and a column for each mode."""
     figure = new_figure(11.5, 1.9 * (len(methods) + 1) + 0.4)
     grid = figure.add_gridspec(len(methods) + 1, len(MODES))
     for column, ((data_set, mode), title) in enumerate(MODES.items()):
@@ -119,7 +160,7 @@ def _explain_colours(ax: Axes, table: pd.DataFrame, mode: str) -> None:
 
 
 def draw_clustering(tables: Tables) -> Figures:
-    """Figure 3: adjusted Rand index against the part that is missing."""
+    """Draw Figure 3: adjusted Rand index against the fraction of missing entries."""
     table = tables["clustering"]
     figures = {}
     for n_components, part in table.groupby("n_components"):
@@ -164,7 +205,7 @@ def _line(ax: Axes, scores: pd.core.groupby.SeriesGroupBy, name: str, *, is_main
 
 
 def draw_appendix(tables: Tables) -> Figures:
-    """The points in space, the matrix before and after, and filled in at three scales."""
+    """Draw the points in space, the matrix complete and as given, and filled in at three scales."""
     figures = {}
     for data_set in ("linkage", "linkage2"):
         points = select(tables["points"], data_set=data_set)
@@ -194,7 +235,7 @@ def _points_figure(points: pd.DataFrame, data_set: str) -> Figure:
 
 
 def _show_points(ax: Any, points: pd.DataFrame) -> None:
-    """Points in space, at one scale in all directions."""
+    """Draw points in space with equal axes."""
     for mode, marker in (("row", "o"), ("column", "s")):
         part = select(points, mode=mode)
         if len(part):
@@ -219,6 +260,7 @@ def _matrices_figure(matrices: pd.DataFrame, titles: dict[str, str]) -> Figure:
 
 
 def _values(matrix: pd.DataFrame) -> np.ndarray:
+    """Return the matrix of a table."""
     values = matrix.filter(regex=r"^c\d+$").to_numpy()
     return values[:, ~np.isnan(values).all(axis=0)]  # tables of wider matrices add columns
 
@@ -229,7 +271,7 @@ def _clusters(matrix: pd.DataFrame) -> str:
 
 
 def draw_geometry(tables: Tables) -> Figures:
-    """How well embeddings show the points in space, as figures."""
+    """Draw the scores of embeddings against the points in space."""
     table = tables["geometry"]
     panels = list(table.groupby(["data_set", "mode", "metric"], sort=True).groups)
     figure = new_figure(11.5, 7.5)
@@ -250,21 +292,21 @@ def draw_geometry(tables: Tables) -> Figures:
 
 
 def draw_filling(tables: Tables) -> Figures:
-    """Error of the filled-in entries against the part that is missing."""
+    """Draw the error of filled-in entries against the fraction of missing entries."""
     table = tables["filling"]
     figure = new_figure(11, 4.2)
     axes = figure.subplots(1, 3)
     for ax, (data_set, part) in zip(axes, table.groupby("data_set"), strict=False):
-        for name, (label, like) in FILLERS.items():
+        for name, imputation in IMPUTATIONS.items():
             scores = select(part, method=name).groupby("fraction")["error"].mean()
-            style = METHODS[like]
+            style = METHODS[imputation.drawn_like]
             ax.plot(
                 100 * scores.index,
                 scores,
                 color=style.colour,
                 marker=style.marker,
                 ms=4,
-                label=label,
+                label=imputation.label,
             )
         errors = part.groupby(["method", "fraction"])["error"].mean()
         widely = errors.max() > 10 * errors.min()
@@ -275,13 +317,39 @@ def draw_filling(tables: Tables) -> Figures:
     return {"filling-error": figure}
 
 
-# What fills in, and the method whose colour it has.
-FILLERS = {
-    OURS: ("comanifold", OURS),
-    PAPER: ("comanifold as in the paper", PAPER),
-    "mean": ("mean of the column", "dm-mean"),
-    "knn-rows": ("KNN, near rows", "dm-knn"),
-    "knn-columns": ("KNN, near columns", "isomap"),
-    "soft": ("SoftImpute", "dm-soft"),
-    "iterative": ("iterative regressions", "dm-masked"),
-}
+def select(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """Return the rows of a table that have these values in these columns."""
+    for column, value in values.items():
+        table = table[table[column] == value]
+    return table
+
+
+def colours(frame: pd.DataFrame) -> Any:
+    """Return the colour of each point, by its group or its position on the curve or surface."""
+    if "label" in frame and frame["label"].notna().all():
+        return [GROUPS[_group(label)] for label in frame["label"]]
+    first = frame["position_1"].to_numpy(dtype=float)
+    if "position_2" in frame and frame["position_2"].notna().all():
+        along, across = first[:, None], frame["position_2"].to_numpy(dtype=float)[:, None]
+        (a, b), (c, d) = _CORNERS
+        return (1 - along) * ((1 - across) * a + across * b) + along * (
+            (1 - across) * c + across * d
+        )
+    return _CURVE(np.argsort(np.argsort(first)) / max(len(first) - 1, 1))
+
+
+def _group(label: Any) -> str:
+    return label if isinstance(label, str) else str(int(label))
+
+
+def scatter(ax: Axes, frame: pd.DataFrame, *, size: float = 7.0) -> None:
+    """Draw the points of an embedding with equal axes."""
+    ax.scatter(frame["first"], frame["second"], c=colours(frame), s=size, linewidths=0)
+    with_equal_axes(ax)
+
+
+def group_legend(ax: Axes, labels: Iterable[Any], **options: Any) -> None:
+    """Draw a legend of groups."""
+    for label in labels:
+        ax.scatter([], [], c=GROUPS[_group(label)], s=16, label=_group(label))
+    ax.legend(**options)

@@ -1,7 +1,7 @@
-"""What is compared: our method, the paper's settings, and what one would use instead.
+"""The methods that are compared: ours, ours with the paper's settings, and the baselines.
 
-Every method is as its documentation has it by default, and what it chooses it chooses without
-labels. All diffusion maps have the same local bandwidth but that of "as in the paper".
+Every method has its default parameters, and chooses what it has to choose without labels. All
+diffusion maps have the same local bandwidth, except those of "as in the paper".
 """
 
 from collections.abc import Callable, Iterable
@@ -10,26 +10,34 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.impute import KNNImputer
 
 from .. import CoManifold, DiffusionMap
-from ..baselines import NLPCA, ConvexClustering, FilledDiffusionMap, MaskedIsomap
+from ..baselines import (
+    NLPCA,
+    ConvexClustering,
+    FilledDiffusionMap,
+    MaskedIsomap,
+    SoftImpute,
+    choose_imputer,
+)
 from ..datasets import remove_entries
+from ..model_selection import HeldOut
 
 Array = NDArray[np.float64]
 Points = dict[str, Array]
 
-# What the baselines that have to be told choose from.
+# Values from which parameters are chosen by the error on held-out entries.
 _COSTS = 2.0 ** np.arange(-3, 8, 2)
 _WEIGHT_DECAYS = (0.03, 0.3, 3.0)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to embed the rows and the columns of an incomplete matrix.
+    """A method that embeds the rows and the columns of an incomplete matrix.
 
-    `embed` takes the matrix, the modes that are wanted, the number of coordinates and a seed,
-    and gives the points of each of those modes. With `is_nested`, the first coordinates of more
-    are what one has with fewer.
+    `embed` takes the matrix, the modes to embed, the number of coordinates and a seed, and returns
+    the points of each mode. With `is_nested`, fewer coordinates are the first of more.
     """
 
     label: str
@@ -53,12 +61,12 @@ def _one_by_one(
     n_components: int,
     seed: int,
 ) -> Points:
-    """The modes apart: what embeds rows, applied to the matrix and to its transpose."""
+    """Embed each mode on its own: the rows of the matrix or of its transpose."""
     return {mode: embed(X if mode == "row" else X.T, n_components, seed) for mode in modes}
 
 
 def _nlpca(X: Array, n_components: int, seed: int) -> Array:
-    """All components alike, and the weight decay that predicts hidden entries best."""
+    """Non-linear PCA without hierarchy, with the weight decay that predicts best."""
 
     def fit(X: Array, weight_decay: float, n_restarts: int) -> NLPCA:
         return NLPCA(
@@ -69,7 +77,7 @@ def _nlpca(X: Array, n_components: int, seed: int) -> Array:
             random_state=seed,
         ).fit(X)
 
-    best = _best_on_hidden(X, _WEIGHT_DECAYS, lambda X, decay: fit(X, decay, 2).filled_, seed)
+    best = _best_on_held_out(X, _WEIGHT_DECAYS, lambda X, decay: fit(X, decay, 2).filled_, seed)
     return fit(X, best, 5).embedding_
 
 
@@ -86,21 +94,26 @@ def _isomap(X: Array, n_components: int, _seed: int) -> Array:
 
 
 def _convex(X: Array, n_components: int, seed: int) -> Array:
-    """Smooth the rows alone, as much as predicts hidden entries best; then a diffusion map."""
-    cost = _best_on_hidden(X, _COSTS, lambda X, cost: ConvexClustering(cost).fit(X).filled_, seed)
+    """Convex clustering with the cost that predicts best, then a diffusion map."""
+    cost = _best_on_held_out(X, _COSTS, lambda X, cost: ConvexClustering(cost).fit(X).filled_, seed)
     return DiffusionMap(n_components).fit_transform(ConvexClustering(cost).fit(X).filled_)
 
 
-def _best_on_hidden(
+def _best_on_held_out(
     X: Array,
     values: Iterable[float],
     fill: Callable[[Array, float], Array],
     seed: int,
 ) -> float:
-    """The value of a parameter with which a tenth of the observed entries is predicted best."""
-    fewer = remove_entries(X, 0.1, random_state=seed)
-    hidden = np.isnan(fewer) & ~np.isnan(X)
-    return min(values, key=lambda value: np.mean((fill(fewer, value) - X)[hidden] ** 2))
+    """Return the parameter value with the smallest error on a tenth of the observed entries."""
+    held_out = HeldOut(X, np.isnan(remove_entries(X, 0.1, random_state=seed)))
+    rest = held_out.rest()
+
+    def error(value: float) -> float:
+        predicted = fill(rest, value)[held_out.rows, held_out.columns]
+        return float(np.mean((predicted - held_out.values) ** 2))
+
+    return min(values, key=error)
 
 
 def _separate(embed: Callable[[Array, int, int], Array]) -> Callable[..., Points]:
@@ -136,4 +149,41 @@ METHODS = {
     "convex": Method(
         "one-sided convex clustering, diffusion map", "#8C6D1F", _separate(_convex), marker=">"
     ),
+}
+
+
+def _iterative(X: Array) -> Array:
+    """Regress each column on the others, or each row on the others if there are fewer rows."""
+    if X.shape[1] > X.shape[0]:
+        return _iterative(X.T).T
+    return choose_imputer("iterative", X.shape[1]).fit_transform(X)
+
+
+def _knn(X: Array) -> Array:
+    return KNNImputer(keep_empty_features=True).fit_transform(X)
+
+
+@dataclass(frozen=True)
+class Imputation:
+    """A method that fills in an incomplete matrix, drawn like a method of `METHODS`."""
+
+    label: str
+    drawn_like: str
+    fill: Callable[[Array], Array]
+
+
+IMPUTATIONS = {
+    OURS: Imputation("comanifold", OURS, lambda X: CoManifold().fit(X).filled_),
+    PAPER: Imputation(
+        "comanifold as in the paper",
+        PAPER,
+        lambda X: CoManifold.as_in_the_paper().fit(X).filled_,
+    ),
+    "mean": Imputation(
+        "mean of the column", "dm-mean", lambda X: FilledDiffusionMap("mean").fit(X).filled_
+    ),
+    "knn-rows": Imputation("KNN, near rows", "dm-knn", _knn),
+    "knn-columns": Imputation("KNN, near columns", "isomap", lambda X: _knn(X.T).T),
+    "soft": Imputation("SoftImpute", "dm-soft", lambda X: SoftImpute().fit_transform(X)),
+    "iterative": Imputation("iterative regressions", "dm-masked", _iterative),
 }

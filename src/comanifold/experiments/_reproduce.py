@@ -1,10 +1,10 @@
-"""From nothing to tables, figures and the table of claims, in one call."""
+"""The experiments of the paper, run in one call: tables, figures and summaries."""
 
 import json
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,12 +14,21 @@ import pandas as pd
 from .._io import OwnedFolder
 from .._validation import check_choice
 from ..plotting._style import SETTINGS
-from ._cases import complete
-from ._claims import CHECKS, Claim, as_markdown
-from ._experiments import EXPERIMENTS, Experiment, Plan
-from ._figures import Tables
+from . import _units as units
+from ._cases import DATA_SETS, GROUPED
+from ._figures import (
+    Figures,
+    Tables,
+    draw_appendix,
+    draw_clustering,
+    draw_embeddings,
+    draw_filling,
+    draw_geometry,
+    draw_workflow,
+)
+from ._methods import IMPUTATIONS, METHODS, PAPER
 from ._runner import Failure, Unit, collect, run_units
-from ._summary import SUMMARISED, summarise
+from ._summary import CHECKS, SUMMARISED, Claim, as_markdown, summarise
 
 _KIND = "set of experiments"
 
@@ -36,10 +45,114 @@ _SHOWN_VERSIONS = (
     "scipy",
 )
 
+# Data sets made from points in space.
+_IN_SPACE = ("linkage", "linkage2")
+
+# Percent of missing entries where an experiment has only one mask.
+_PERCENT = 50
+
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a run is: pieces done of all, and the one that has just been finished."""
+class Plan:
+    """The size of a run: masks for each fraction of missing entries, and fractions in percent."""
+
+    realizations: int = 30
+    percents: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 70, 80, 90)
+
+    def with_realizations(self, realizations: int) -> "Plan":
+        """Return the plan with another number of masks."""
+        return replace(self, realizations=realizations)
+
+    @property
+    def fewer(self) -> range:
+        """Masks for experiments that take long or vary little."""
+        return range(max(1, self.realizations // 6))
+
+
+# All experiments in a few minutes.
+QUICK = Plan(realizations=3, percents=(10, 50, 90))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment: its units of work, and a function that draws figures from their tables."""
+
+    title: str
+    units: Callable[[Plan], Sequence[Unit]]
+    draw: Callable[[Tables], Figures]
+
+
+def _workflow(_plan: Plan) -> Sequence[Unit]:
+    return [
+        Unit("matrices", units.matrices, ("lung500", _PERCENT)),
+        Unit("metric", units.metric, ("lung500", _PERCENT)),
+        Unit("affinities", units.affinities, ("lung500", _PERCENT)),
+        Unit("embedding", units.embedding, ("lung500", _PERCENT, PAPER)),
+    ]
+
+
+def _embeddings(_plan: Plan) -> Sequence[Unit]:
+    return _points() + [
+        Unit("embedding", units.embedding, (data_set, _PERCENT, method))
+        for data_set in DATA_SETS
+        for method in METHODS
+    ]
+
+
+def _clustering(plan: Plan) -> Sequence[Unit]:
+    return [
+        Unit("clustering", units.clustering, (data_set, percent, realization, method))
+        for realization in range(plan.realizations)
+        for data_set in GROUPED
+        for percent in plan.percents
+        for method in METHODS
+    ]
+
+
+def _appendix(_plan: Plan) -> Sequence[Unit]:
+    return _points() + [Unit("matrices", units.matrices, (name, _PERCENT)) for name in _IN_SPACE]
+
+
+def _points() -> list[Unit]:
+    return [Unit("points", units.points, (data_set,)) for data_set in _IN_SPACE]
+
+
+def _geometry(plan: Plan) -> Sequence[Unit]:
+    return [
+        Unit("geometry", units.geometry, (data_set, _PERCENT, realization, method))
+        for realization in plan.fewer
+        for data_set in DATA_SETS
+        for method in METHODS
+    ]
+
+
+def _filling(plan: Plan) -> Sequence[Unit]:
+    return [
+        Unit("filling", units.filling, (data_set, percent, realization, method))
+        for realization in plan.fewer
+        for data_set in DATA_SETS
+        for percent in plan.percents[::2]
+        for method in IMPUTATIONS
+    ]
+
+
+EXPERIMENTS = {
+    "workflow": Experiment("Figure 1: the three steps of the method", _workflow, draw_workflow),
+    "embeddings": Experiment(
+        "Figure 2: embeddings of rows and columns, half missing", _embeddings, draw_embeddings
+    ),
+    "clustering": Experiment(
+        "Figure 3: adjusted Rand index for more and more missing", _clustering, draw_clustering
+    ),
+    "appendix": Experiment("Appendix: points, matrices, filled in", _appendix, draw_appendix),
+    "geometry": Experiment("Beyond the paper: Figure 2 in numbers", _geometry, draw_geometry),
+    "filling": Experiment("Beyond the paper: error of what is filled in", _filling, draw_filling),
+}
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """Numbers of finished units and of all, and the unit that was finished last."""
 
     n_done: int
     n_units: int
@@ -47,8 +160,8 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a run has left behind."""
+class RunResults:
+    """The files that a run has written, and the units that failed."""
 
     figures: list[Path]
     tables: list[Path]
@@ -62,85 +175,84 @@ def reproduce(
     *,
     plan: Plan | None = None,
     n_jobs: int | None = None,
-    report: Callable[[Progress], None] | None = None,
-) -> Outcome:
+    progress: Callable[[RunProgress], None] | None = None,
+) -> RunResults:
     """Run experiments of the paper and draw their figures.
 
-    What an earlier run has left in `out` is used, not made again, so that a run that was stopped
-    goes on where it was.
+    Tables that an earlier run left in `out` are reused, so that a run that was stopped is resumed.
 
     Parameters
     ----------
     names : iterable of str
-        Of `EXPERIMENTS`.
+        Keys of `EXPERIMENTS`.
     out : path
-        A folder for the results: ``data/`` with a table for each piece of work, ``tables/`` and
+        A folder for the results: ``data/`` with a table for each unit of work, ``tables/`` and
         ``figures/`` made from them, and ``run.json`` with plan and versions; ``summary.md`` and
-        ``claims.md`` are about everything that is complete there, asked for now or before. Files
-        that were not written here, or were changed since, are neither used nor replaced: one that
-        is in the way is an error.
+        ``claims.md`` cover all experiments that are complete there, of this run or earlier ones.
+        Files that no run has written, or that were changed since, are neither used nor replaced:
+        one with a name that is needed is an error.
     plan : Plan, optional
-        How much to do; by default all of it.
+        The size of the run; by default that of the paper.
     n_jobs : int, optional
-        Pieces of work done side by side, in processes unless a `joblib.parallel_config` says
-        otherwise. The tables are the same, but for the seconds.
-    report : callable, optional
-        Told of the progress.
+        Number of units run in parallel, in processes unless a `joblib.parallel_config` says
+        otherwise. The tables are the same, except for the seconds.
+    progress : callable, optional
+        Called with a `RunProgress` before the first unit and after each.
     """
     plan = plan or Plan()
     names = list(names)
     for name in names:
         check_choice("names", name, list(EXPERIMENTS))
     experiments = {name: EXPERIMENTS[name] for name in names}
-    units = {name: experiment.units(plan) for name, experiment in experiments.items()}
-    everything = list(dict.fromkeys(unit for several in units.values() for unit in several))
+    units_of = {name: experiment.units(plan) for name, experiment in experiments.items()}
+    everything = list(dict.fromkeys(unit for several in units_of.values() for unit in several))
     for data_set in dict.fromkeys(unit.arguments[0] for unit in everything):
-        complete(data_set)  # what cannot be had is better said now than after an hour
+        DATA_SETS[data_set]()  # data that cannot be loaded are an error now, not after an hour
     with OwnedFolder(out, _KIND) as folder:
         folder.refuse_taken(_planned_files(everything))
         started = time.time()
         n_before = sum(unit.is_done(folder) for unit in everything)
-        failures = _run(everything, folder, n_jobs, report)
+        failures = _run(everything, folder, n_jobs, progress)
         _log(folder, plan, list(experiments), len(everything) - n_before - len(failures), started)
         tables, table_files = _write_tables(everything, folder)
         failed = {failure.unit for failure in failures}
-        whole = [name for name in experiments if not failed.intersection(units[name])]
+        whole = [name for name in experiments if not failed.intersection(units_of[name])]
         figures = _write_figures([experiments[name] for name in whole], tables, folder)
         texts = _write_texts(plan, folder, tables)
-    return Outcome(
+    return RunResults(
         *([out / file for file in files] for files in (figures, table_files, texts)), failures
     )
 
 
-def _planned_files(units: Sequence[Unit]) -> list[str]:
-    """Names of all that will be written, but for figures, which are named when they are drawn."""
-    tables = dict.fromkeys(f"tables/{unit.table}.csv" for unit in units)
-    return [*(unit.file for unit in units), *tables, "run.json", *_TEXTS]
+def _planned_files(todo: Sequence[Unit]) -> list[str]:
+    """Return the names of all files to write except figures, which are named when drawn."""
+    tables = dict.fromkeys(f"tables/{unit.table}.csv" for unit in todo)
+    return [*(unit.file for unit in todo), *tables, "run.json", *_TEXTS]
 
 
 def _run(
-    units: Sequence[Unit],
+    todo: Sequence[Unit],
     folder: OwnedFolder,
     n_jobs: int | None,
-    report: Callable[[Progress], None] | None,
+    progress: Callable[[RunProgress], None] | None,
 ) -> list[Failure]:
-    n_done = sum(unit.is_done(folder) for unit in units)
+    n_done = sum(unit.is_done(folder) for unit in todo)
     failures = []
-    if report:
-        report(Progress(n_done, len(units)))
-    for unit, failure in run_units(units, folder, n_jobs):
+    if progress:
+        progress(RunProgress(n_done, len(todo)))
+    for unit, failure in run_units(todo, folder, n_jobs):
         n_done += 1
         if failure:
             failures.append(failure)
-        if report:
-            report(Progress(n_done, len(units), f"{unit.table} {unit.name}"))
+        if progress:
+            progress(RunProgress(n_done, len(todo), f"{unit.table} {unit.name}"))
     return failures
 
 
-def _write_tables(units: Sequence[Unit], folder: OwnedFolder) -> tuple[Tables, list[str]]:
+def _write_tables(done: Sequence[Unit], folder: OwnedFolder) -> tuple[Tables, list[str]]:
     tables, files = {}, []
-    for table in dict.fromkeys(unit.table for unit in units):
-        of_table = [unit for unit in units if unit.table == table and unit.is_done(folder)]
+    for table in dict.fromkeys(unit.table for unit in done):
+        of_table = [unit for unit in done if unit.table == table and unit.is_done(folder)]
         if of_table:
             tables[table] = collect(of_table, folder)
             files.append(f"tables/{table}.csv")
@@ -164,11 +276,11 @@ def _write_figures(
 
 
 def _write_texts(plan: Plan, folder: OwnedFolder, tables: Tables) -> list[str]:
-    """The means, and the claims that can be checked, of what there is, asked for now or not."""
+    """Write summaries of all complete experiments, of this run or earlier ones."""
     before = {name: _complete_table(name, name, plan, folder) for name in SUMMARISED}
-    there = {name: table for name, table in before.items() if table is not None}
+    complete = {name: table for name, table in before.items() if table is not None}
     texts = {}
-    summary = summarise({**there, **tables})
+    summary = summarise({**complete, **tables})
     if summary:
         texts["summary.md"] = summary
     claims = _claims(plan, folder)
@@ -183,7 +295,7 @@ def _write_texts(plan: Plan, folder: OwnedFolder, tables: Tables) -> list[str]:
 
 
 def _claims(plan: Plan, folder: OwnedFolder) -> list[Claim]:
-    """What the paper says, by all experiments that are complete."""
+    """Return the claims that the complete experiments decide."""
     claims: list[Claim] = []
     for name, (title, check) in CHECKS.items():
         table = _complete_table(name, title, plan, folder)
@@ -193,19 +305,19 @@ def _claims(plan: Plan, folder: OwnedFolder) -> list[Claim]:
 
 
 def _complete_table(name: str, table: str, plan: Plan, folder: OwnedFolder) -> pd.DataFrame | None:
-    """A table of an experiment if all pieces of that one are done."""
-    units = EXPERIMENTS[name].units(plan)
-    if not all(unit.is_done(folder) for unit in units):
+    """Return a table of an experiment, or None if some of its units are not done."""
+    of_name = EXPERIMENTS[name].units(plan)
+    if not all(unit.is_done(folder) for unit in of_name):
         return None
-    return collect([unit for unit in units if unit.table == table], folder)
+    return collect([unit for unit in of_name if unit.table == table], folder)
 
 
 def _log(folder: OwnedFolder, plan: Plan, names: list[str], n_made: int, started: float) -> None:
-    """One line for each sitting: what was asked for, with what, how much was made, how long."""
+    """Add to run.json what was run, with which versions, how many units were made, how long."""
     file = "run.json"
     before = folder.path / file
-    sittings = json.loads(before.read_text(encoding="utf-8")) if folder.owns(file) else []
-    sittings.append(
+    runs = json.loads(before.read_text(encoding="utf-8")) if folder.owns(file) else []
+    runs.append(
         {
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
             "seconds": round(time.time() - started, 1),
@@ -217,4 +329,4 @@ def _log(folder: OwnedFolder, plan: Plan, names: list[str], n_made: int, started
         }
     )
     with folder.write(file) as part:
-        part.write_text(json.dumps(sittings, indent=1), encoding="utf-8")
+        part.write_text(json.dumps(runs, indent=1), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Runs pieces of work side by side, each written down as soon as it is done."""
+"""Units of work, run in parallel, each written as soon as it is done."""
 
 import signal
 import threading
@@ -18,9 +18,9 @@ from .._parallel import in_parallel, single_threaded_blas
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of work: a function of a few arguments that gives a table.
+    """A unit of work: a function of a few arguments that returns a table.
 
-    Its table is kept in data/`table`/`name`.csv, and is not made again while it is there.
+    The table is written to data/`table`/`name`.csv, and reused while that file exists.
     """
 
     table: str
@@ -37,13 +37,13 @@ class Unit:
         return f"data/{self.table}/{self.name}.csv"
 
     def is_done(self, folder: OwnedFolder) -> bool:
-        """Whether its table is there as it was written."""
+        """Return whether its table exists as it was written."""
         return folder.owns(self.file)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A unit that could not be done, and why."""
+    """A unit that failed, and why."""
 
     unit: Unit
     reason: str
@@ -52,7 +52,7 @@ class Failure:
 def run_units(
     units: Sequence[Unit], folder: OwnedFolder, n_jobs: int | None = None
 ) -> Iterator[tuple[Unit, Failure | None]]:
-    """Do the units that are not done yet; yields each when it is finished.
+    """Run the units that are not done; yield each when it is finished.
 
     They run in processes unless a `joblib.parallel_config` says otherwise.
     """
@@ -63,9 +63,9 @@ def run_units(
             results = stack.enter_context(in_parallel(calls, n_jobs=n_jobs))
         for unit, table, reason in results:
             if table is not None:
-                # By this process, because others may be on another machine, and because a disk
-                # that is full is the end of the run and not of one unit. One file at a time
-                # reaches the disk whole, so that being killed costs the work in hand only.
+                # By this process, because workers may be on another machine, and because a full
+                # disk ends the run and not one unit. Each file is written atomically, so that a
+                # killed run loses unfinished units only.
                 with folder.write(unit.file) as part:
                     table.to_csv(part, index=False)
             yield unit, None if reason is None else Failure(unit, reason)
@@ -73,15 +73,15 @@ def run_units(
 
 def _attempt(unit: Unit) -> tuple[Unit, pd.DataFrame | None, str | None]:
     try:
-        # A unit is one task, also where the workers could share its parts; and on one thread, so
-        # that its sums are added in the same order in any process and with any number of them.
+        # A unit runs sequentially, even where workers could share its parts, and on one thread, so
+        # that its sums have the same order in any process and with any number of processes.
         with (
             warnings.catch_warnings(),
             parallel_config("sequential"),
             single_threaded_blas(),
             threadpool_limits(1, user_api="openmp"),
         ):
-            # How well each method did is in the table.
+            # The scores in the table tell how well each method converged.
             warnings.simplefilter("ignore")
             return unit, unit.function(*unit.arguments), None
     except Exception as error:
@@ -90,18 +90,18 @@ def _attempt(unit: Unit) -> tuple[Unit, pd.DataFrame | None, str | None]:
 
 @contextmanager
 def _ignore_sigint() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C: this one handles it, and ends them."""
+    """Start processes that ignore Ctrl-C: this one handles it and ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard_by = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, heard_by)
+        signal.signal(signal.SIGINT, handler)
 
 
 def collect(units: Sequence[Unit], folder: OwnedFolder) -> pd.DataFrame:
-    """The tables of the units that are done, one below the other."""
+    """Return the concatenated tables of the units that are done."""
     done = [folder.path / unit.file for unit in units if unit.is_done(folder)]
     return pd.concat([pd.read_csv(file) for file in done], ignore_index=True)

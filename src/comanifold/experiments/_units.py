@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.impute import KNNImputer
+from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
+from sklearn.cluster import KMeans
+from sklearn.manifold import trustworthiness
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.utils import Bunch
 
-from .. import CoManifold, DiffusionMap
-from ..baselines import FilledDiffusionMap, SoftImpute, choose_imputer
-from ._cases import GROUPED, Case, complete, make_case
-from ._methods import METHODS, OURS, PAPER
-from ._scores import (
-    distance_correlation,
-    geodesic_correlation,
-    neighbours_kept,
-    rand_index,
-    separation,
-)
+from .. import CoManifold, DiffusionMap, Graph
+from ._cases import DATA_SETS, GROUPED, Case, make_case
+from ._methods import IMPUTATIONS, METHODS
 
 Array = NDArray[np.float64]
+Labels = NDArray[np.int_]
+
+_N_NEIGHBORS = 10
 
 # The scales at which the paper shows filled-in matrices: l of the rows, k of the columns.
 SHOWN_SCALES = {
@@ -30,22 +30,22 @@ SHOWN_SCALES = {
     "linkage2": ((-4, -3), (-1, 1), (5, -3)),
     "lung500": ((-3, -3), (-2, 2), (-1, 4)),
 }
-# The numbers of coordinates that k-means is given: that of the pictures, and one more where it
-# costs nothing.
-_COORDINATES = (2, 3)
 
-# In our units (entries of variance one) all of these are on the surface that starts here.
-_FIRST_SHOWN = (-5, -5)
+# Numbers of coordinates for k-means: that of the figures, and one more where it needs no new fit.
+_N_COMPONENTS = (2, 3)
 
-# The two subjects of lung500 whose distance Figure 1 takes apart.
+# In our units (entries of variance one) the surface that starts here has all of these.
+_START_SCALE = (-5, -5)
+
+# The groups of the two subjects of lung500 whose distance Figure 1 shows by scale.
 _PAIR = ("Normal", "Colon")
 
 
 def clustering(data_set: str, percent: int, realization: int, method: str) -> pd.DataFrame:
-    """Adjusted Rand index of k-means on the embedding of the mode that has groups."""
+    """Return the adjusted Rand index of k-means on the embedding of the mode that has groups."""
     case = make_case(data_set, percent / 100, realization)
     mode, _ = GROUPED[data_set]
-    tried = _COORDINATES if METHODS[method].is_nested else _COORDINATES[:1]
+    tried = _N_COMPONENTS if METHODS[method].is_nested else _N_COMPONENTS[:1]
     points, seconds = _timed(METHODS[method].embed, case.X, [mode], tried[-1], case.seed)
     rows = []
     for n_components in tried:
@@ -63,7 +63,7 @@ def clustering(data_set: str, percent: int, realization: int, method: str) -> pd
 
 
 def geometry(data_set: str, percent: int, realization: int, method: str) -> pd.DataFrame:
-    """How the embeddings of both modes compare with the points that the data were made from."""
+    """Return scores of the embeddings against the points that the data were made from."""
     case = make_case(data_set, percent / 100, realization)
     modes = ["column"] if data_set == "lung500" else ["row", "column"]
     points = METHODS[method].embed(case.X, modes, 2, case.seed)
@@ -85,45 +85,21 @@ def _geometry_scores(
         yield "silhouette of Normal", separation(points, case.labels, normal)
         return
     truth = case.data[f"{mode}_points"]
-    yield "trustworthiness", neighbours_kept(points, truth)
+    yield "trustworthiness", trustworthiness_score(points, truth)
     if f"{mode}_position" in case.data:  # clouds have no geodesics
         yield "geodesic distances", geodesic_correlation(points, truth)
 
 
 def filling(data_set: str, percent: int, realization: int, method: str) -> pd.DataFrame:
-    """Error of the filled-in entries, in standard deviations of the observed ones."""
+    """Return the error of filled-in entries in standard deviations of the observed ones."""
     case = make_case(data_set, percent / 100, realization)
-    filled, seconds = _timed(FILLING[method], case.X)
+    filled, seconds = _timed(IMPUTATIONS[method].fill, case.X)
     error = np.sqrt(np.mean((filled - case.data.X)[case.missing] ** 2)) / np.nanstd(case.X)
     return pd.DataFrame([{**case.tags(), "method": method, "error": error, "seconds": seconds}])
 
 
-def _fill_narrow(X: Array) -> Array:
-    """Regress each column on the others, or each row where there are fewer of them."""
-    return _fill(X) if X.shape[1] <= X.shape[0] else _fill(X.T).T
-
-
-def _fill(X: Array) -> Array:
-    return choose_imputer("iterative", X.shape[1]).fit_transform(X)
-
-
-def _knn(X: Array) -> Array:
-    return KNNImputer(keep_empty_features=True).fit_transform(X)
-
-
-FILLING: dict[str, Callable[[Array], Array]] = {
-    OURS: lambda X: CoManifold().fit(X).filled_,
-    PAPER: lambda X: CoManifold.as_in_the_paper().fit(X).filled_,
-    "mean": lambda X: FilledDiffusionMap("mean").fit(X).filled_,
-    "knn-rows": _knn,
-    "knn-columns": lambda X: _knn(X.T).T,
-    "soft": lambda X: SoftImpute().fit_transform(X),
-    "iterative": _fill_narrow,
-}
-
-
 def embedding(data_set: str, percent: int, method: str) -> pd.DataFrame:
-    """The points of both modes, with what is known of each."""
+    """Return the embedded points of both modes, with their groups or positions."""
     case = make_case(data_set, percent / 100, 0)
     points = METHODS[method].embed(case.X, ["row", "column"], 2, case.seed)
     return pd.concat(
@@ -146,7 +122,7 @@ def embedding(data_set: str, percent: int, method: str) -> pd.DataFrame:
 
 
 def _known(data: Bunch, mode: str) -> dict[str, Any]:
-    """Group, position and place in space of the points of a mode, as far as they are known."""
+    """Return the group and position of the points of a mode, as far as they are known."""
     known: dict[str, Any] = {}
     if f"{mode}_labels" in data:
         labels = data[f"{mode}_labels"]
@@ -154,15 +130,15 @@ def _known(data: Bunch, mode: str) -> dict[str, Any]:
     if f"{mode}_position" in data:
         for number, values in enumerate(data[f"{mode}_position"].T, start=1):
             known[f"position_{number}"] = values
-    if not known:  # where it would be if nothing were missing
+    if not known:  # the position that the complete matrix gives
         whole = DiffusionMap(1).fit_transform(data.X if mode == "row" else data.X.T)
         known["position_1"] = whole[:, 0]
     return known
 
 
 def points(data_set: str) -> pd.DataFrame:
-    """The points in space that linkage data are made from."""
-    data = complete(data_set)
+    """Return the points in space that linkage data are made from."""
+    data = DATA_SETS[data_set]()
     frames = []
     for mode in ("row", "column"):
         frame = pd.DataFrame(data[f"{mode}_points"], columns=["x", "y", "z"])
@@ -172,10 +148,10 @@ def points(data_set: str) -> pd.DataFrame:
 
 
 def matrices(data_set: str, percent: int) -> pd.DataFrame:
-    """The matrix: complete, as given, and filled in at three scales; one line for each row.
+    """Return the matrix: complete, as given, and filled in at three scales.
 
-    "given" is in no order, "complete" in that of the points it was made from where these are
-    known, and all others in that of the embedding.
+    "given" is permuted, "complete" in the order of the points it was made from where these are
+    known, and the others in the order of the embedding.
     """
     case = make_case(data_set, percent / 100, 0)
     model = _shown(case)
@@ -186,13 +162,14 @@ def matrices(data_set: str, percent: int) -> pd.DataFrame:
         _matrix("given", case.X),
     ]
     for l, k in SHOWN_SCALES[data_set]:
-        (scale,) = (scale for scale in model.scales_ if (scale.l, scale.k) == (l, k))
-        clusters = (scale.n_row_clusters, scale.n_column_clusters)
+        blocks = model.blocks_at(l, k)
+        clusters = (len(np.unique(blocks.row_labels)), len(np.unique(blocks.column_labels)))
         frames.append(_matrix(f"({l}, {k})", model.filled_at(l, k)[np.ix_(*order)], clusters))
     return pd.concat(frames, ignore_index=True).assign(**case.tags())
 
 
 def _matrix(name: str, matrix: Array, clusters: tuple[int, int] | None = None) -> pd.DataFrame:
+    """Return a matrix as a table with one line for each row."""
     n_rows, n_columns = clusters or matrix.shape
     head = {"matrix": name, "n_row_clusters": n_rows, "n_column_clusters": n_columns}
     values = pd.DataFrame(matrix, columns=[f"c{j}" for j in range(matrix.shape[1])])
@@ -200,11 +177,12 @@ def _matrix(name: str, matrix: Array, clusters: tuple[int, int] | None = None) -
 
 
 def _shown(case: Case) -> CoManifold:
-    return CoManifold.as_in_the_paper(start_scale=_FIRST_SHOWN, keep_scales=True).fit(case.X)
+    """Return a model with the paper's settings and all scales that figures show."""
+    return CoManifold.as_in_the_paper(start_scale=_START_SCALE, keep_scales=True).fit(case.X)
 
 
 def _true_order(data: Bunch) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows by group or along the curve; columns along the sheet, strip by strip."""
+    """Return the order of rows by group or along the curve, and of columns along the sheet."""
     rows = data.row_labels if "row_labels" in data else data.row_position[:, 0]
     along, across = data.column_position.T
     strip = np.floor(10 * along)
@@ -213,31 +191,25 @@ def _true_order(data: Bunch) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def metric(data_set: str, percent: int) -> pd.DataFrame:
-    """The distance between two columns, taken apart into the parts of all scales."""
+    """Return the distance between two columns at each scale, and the weight of the scale."""
     case = make_case(data_set, percent / 100, 0)
     model = _shown(case)
     one, other = _pair(case)
-    rows = []
-    for scale in model.scales_:
-        filled = model.filled_at(scale.l, scale.k)
-        rows.append(
-            {
-                **case.tags(),
-                "first_column": case.data.column_names[one],
-                "second_column": case.data.column_names[other],
-                "l": scale.l,
-                "k": scale.k,
-                "weight": scale.weight,
-                "distance": float(np.linalg.norm(filled[:, one] - filled[:, other])),
-                "n_row_clusters": scale.n_row_clusters,
-                "n_column_clusters": scale.n_column_clusters,
-            }
-        )
-    return pd.DataFrame(rows)
+    filled = [model.filled_at(index=i) for i in range(len(model.scales_["l"]))]
+    scales = pd.DataFrame(model.scales_)
+    table = pd.DataFrame(case.tags(), index=scales.index).assign(
+        first_column=case.data.column_names[one],
+        second_column=case.data.column_names[other],
+        l=scales["l"],
+        k=scales["k"],
+        weight=scales["weight"],
+        distance=[float(np.linalg.norm(F[:, one] - F[:, other])) for F in filled],
+    )
+    return table.join(scales[["n_row_clusters", "n_column_clusters"]])
 
 
 def affinities(data_set: str, percent: int) -> pd.DataFrame:
-    """Affinities and coordinates of the columns, in the order of the embedding."""
+    """Return affinities and coordinates of the columns in the order of the embedding."""
     case = make_case(data_set, percent / 100, 0)
     model = _shown(case)
     order = model.column_order_
@@ -254,7 +226,7 @@ def affinities(data_set: str, percent: int) -> pd.DataFrame:
 
 
 def _pair(case: Case) -> tuple[int, int]:
-    """The first column of each of the two groups that Figure 1 compares."""
+    """Return the first column of each of the two groups that Figure 1 compares."""
     groups = case.data.label_names[case.labels]
     one, other = (int(np.flatnonzero(groups == group)[0]) for group in _PAIR)
     return one, other
@@ -264,3 +236,42 @@ def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     start = time.perf_counter()
     result = function(*arguments)
     return result, time.perf_counter() - start
+
+
+def rand_index(points: Array, labels: Labels) -> float:
+    """Return the adjusted Rand index of k-means with the true number of groups."""
+    n_groups = len(np.unique(labels))
+    found = KMeans(n_groups, n_init=20, random_state=0).fit_predict(points)
+    return float(adjusted_rand_score(labels, found))
+
+
+def separation(points: Array, labels: Labels, group: int) -> float:
+    """Return the silhouette of one group against all others together."""
+    return float(silhouette_score(points, labels == group))
+
+
+def trustworthiness_score(points: Array, truth: Array) -> float:
+    """Return the trustworthiness: whether neighbours in the embedding are true neighbours."""
+    return float(trustworthiness(truth, points, n_neighbors=_N_NEIGHBORS))
+
+
+def distance_correlation(points: Array, truth: Array) -> float:
+    """Return the rank correlation of the distances in two embeddings."""
+    return float(spearmanr(pdist(points), pdist(truth)).statistic)
+
+
+def geodesic_correlation(points: Array, truth: Array) -> float:
+    """Return the rank correlation of the geodesic distances in two embeddings."""
+    return float(spearmanr(_geodesics(points), _geodesics(truth)).statistic)
+
+
+def _geodesics(points: Array) -> Array:
+    """Return the lengths of shortest paths between near neighbours, for all pairs."""
+    distances = squareform(pdist(points))
+    graph = Graph.from_distances(distances, _N_NEIGHBORS)  # connected, by its shortest links
+    # The path solver takes a stored zero for an absent edge.
+    least = np.finfo(float).tiny
+    lengths = np.zeros_like(distances)
+    lengths[tuple(graph.edges.T)] = np.maximum(distances[tuple(graph.edges.T)], least)
+    paths = shortest_path(lengths, directed=False)
+    return paths[np.triu_indices(len(points), 1)]

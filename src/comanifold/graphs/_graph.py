@@ -1,20 +1,26 @@
-"""The graph that says which rows, or which columns, are drawn together."""
+"""Undirected graphs of rows or columns: from edges, nearest neighbours or distances."""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from .._validation import check_count, check_matrix
+from ._components import component_labels, shortest_links
 from ._masked_distances import distance_blocks
-from ._sparse_knn import NOT_DISTANCES, check_sparse_distances, nearest_sparse
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 DistanceBlocks = Callable[[], Iterator[tuple[int, int, Array]]]
 Fallback = Callable[[int, int], Array]
+
+_NOT_SYMMETRIC = (
+    "distances must be symmetric: take the mean of the matrix and its transpose where the two "
+    "differ"
+)
 
 
 class Graph:
@@ -39,8 +45,7 @@ class Graph:
     component_labels : ndarray of int of shape (n_nodes,)
         The connected component of each node.
     n_added_links : int
-        How many edges were added to those of the nearest neighbours to connect what they left
-        apart.
+        Number of edges that were added to those of the nearest neighbours to connect the graph.
 
     Examples
     --------
@@ -58,7 +63,7 @@ class Graph:
 
     @classmethod
     def nearest_neighbors(cls, X: ArrayLike, n_neighbors: int = 5) -> "Graph":
-        """Join each row of X to its nearest rows, and what then stays apart by shortest links.
+        """Return the graph of the nearest neighbours of each row of X, linked to be connected.
 
         Distances are those of `masked_distances`. Two rows are joined if either is among the
         nearest of the other. The components of that graph are joined by a minimum spanning
@@ -84,28 +89,24 @@ class Graph:
 
     @classmethod
     def from_distances(cls, distances: ArrayLike, n_neighbors: int = 5) -> "Graph":
-        """Join each node to its nearest nodes, and what then stays apart by shortest links.
+        """Return the graph of the nearest neighbours of each node, linked to be connected.
 
         Parameters
         ----------
         distances : array-like or sparse matrix of shape (n_nodes, n_nodes)
-            Symmetric and finite. Of a sparse matrix only stored distances count: nodes that
-            they do not connect stay apart.
+            Symmetric, finite and not negative. Of a sparse matrix only stored distances count,
+            stored zeros too: nodes that they do not connect stay apart.
         n_neighbors : int, default=5
             At most n_nodes - 1 are used.
         """
         if sparse.issparse(distances):
-            D = check_sparse_distances(distances)
-            n_nodes = D.shape[0]
-            edges, n_links = nearest_sparse(D, _at_most_all_others(n_neighbors, n_nodes))
-            graph = cls(n_nodes, edges)
-            graph.n_added_links = n_links
-            return graph
+            D = _check_sparse_distances(distances)
+            n_neighbors = _at_most_all_others(n_neighbors, D.shape[0])
+            return cls._linked(D.shape[0], *_nearest_stored(D, n_neighbors))
         D = np.asarray(distances, dtype=float)
         if D.ndim != 2 or D.shape[0] != D.shape[1] or not D.size:
             raise ValueError(f"distances must be a square matrix, got shape {D.shape}")
-        if not np.isfinite(D).all() or not np.allclose(D, D.T, rtol=1e-8, atol=0.0):
-            raise ValueError(NOT_DISTANCES)
+        _check_values(D, D.T)
         return cls._join_nearest(
             len(D),
             n_neighbors,
@@ -117,13 +118,17 @@ class Graph:
     def _join_nearest(
         cls, n_nodes: int, n_neighbors: int, blocks: DistanceBlocks, fallback: Fallback
     ) -> "Graph":
-        """The graph of the nearest nodes by the distances that blocks() yields.
+        """Return the graph of the nearest nodes by the distances that blocks() yields.
 
-        fallback(start, stop) says how far nodes are whose distance is infinite.
+        fallback(start, stop) returns distances for nodes at an infinite distance.
         """
         n_neighbors = _at_most_all_others(n_neighbors, n_nodes)
         edges = _neighbor_pairs(n_nodes, n_neighbors, blocks)
-        links = _shortest_links(_components(n_nodes, edges), blocks, fallback)
+        links = _links_of_blocks(component_labels(n_nodes, edges), blocks, fallback)
+        return cls._linked(n_nodes, edges, links)
+
+    @classmethod
+    def _linked(cls, n_nodes: int, edges: Indices, links: Indices) -> "Graph":
         graph = cls(n_nodes, np.concatenate([edges, links]))
         graph.n_added_links = len(links)
         return graph
@@ -146,7 +151,7 @@ class Graph:
     @cached_property
     def component_labels(self) -> NDArray[np.intp]:
         """The connected component of each node."""
-        return _components(self.n_nodes, self.edges)
+        return component_labels(self.n_nodes, self.edges)
 
     def __repr__(self) -> str:
         return f"Graph(n_nodes={self.n_nodes}, n_edges={self.n_edges})"
@@ -211,14 +216,56 @@ def _check_weights(n_edges, weights):
     return weights
 
 
-def _components(n_nodes, edges):
-    ends = edges.T.astype(np.int32)  # older versions of SciPy read no other integers
-    adjacency = sparse.coo_array((np.ones(len(edges)), tuple(ends)), shape=(n_nodes, n_nodes))
-    return connected_components(adjacency, directed=False)[1].astype(np.intp)
+def _check_sparse_distances(distances: Any) -> Any:
+    """Validate sparse distances; return them as a CSR array."""
+    D = sparse.csr_array(distances, dtype=float)
+    if D.shape[0] != D.shape[1] or not D.shape[0]:
+        raise ValueError(f"distances must be a square matrix, got shape {D.shape}")
+    D.sum_duplicates()
+    # Stored zeros are distances as well: transposing keeps them, adding matrices might not.
+    T = D.T.tocsr()
+    T.sort_indices()
+    if not (np.array_equal(D.indptr, T.indptr) and np.array_equal(D.indices, T.indices)):
+        raise ValueError(_NOT_SYMMETRIC)
+    _check_values(D.data, T.data)
+    return D
+
+
+def _check_values(distances: Array, transposed: Array) -> None:
+    """Raise ValueError unless distances are finite, symmetric and not negative."""
+    if not np.isfinite(distances).all():
+        raise ValueError(
+            "distances must be finite: leave unknown ones out of a sparse matrix, got NaN or inf"
+        )
+    if not np.allclose(distances, transposed, rtol=1e-8, atol=0.0):
+        raise ValueError(_NOT_SYMMETRIC)
+    if distances.min(initial=0.0) < 0.0:
+        raise ValueError(f"distances must not be negative, got {distances.min():g}")
+
+
+def _nearest_stored(D: Any, n_neighbors: int) -> tuple[Indices, Indices]:
+    """Return edges to the nearest nodes by stored distances, and links between components."""
+    n_nodes = D.shape[0]
+    entries = D.tocoo()
+    off = entries.row != entries.col
+    i, j, length = (part[off] for part in (entries.row, entries.col, entries.data))
+    i, j = i.astype(np.intp), j.astype(np.intp)
+    order = np.lexsort((length, i))
+    rank = np.arange(len(i)) - np.searchsorted(i[order], np.arange(n_nodes))[i[order]]
+    near = np.zeros(len(i), dtype=bool)
+    near[order] = rank < n_neighbors
+    keys, pair_of = np.unique(np.minimum(i, j) * n_nodes + np.maximum(i, j), return_inverse=True)
+    chosen = np.zeros(len(keys), dtype=bool)
+    chosen[pair_of[near]] = True
+    lengths = np.empty(len(keys))
+    lengths[pair_of] = length
+    pairs = np.stack(np.divmod(keys, n_nodes), axis=1)
+    labels = component_labels(n_nodes, pairs[chosen])
+    return pairs[chosen], pairs[shortest_links(labels, pairs, lengths)]
 
 
 def _neighbor_pairs(n_nodes, n_neighbors, blocks):
-    """Each node paired with its nearest at a finite distance, each pair once, sorted."""
+    """Return the pairs of each node and its nearest at a finite distance, each once, sorted."""
     pairs = [np.empty((0, 2), dtype=np.intp)]
     if n_neighbors == 0:
         return pairs[0]
@@ -233,8 +280,8 @@ def _neighbor_pairs(n_nodes, n_neighbors, blocks):
     return np.stack([keys // n_nodes, keys % n_nodes], axis=1)
 
 
-def _shortest_links(labels, blocks, fallback):
-    """A minimum spanning tree of the shortest links between the components `labels`."""
+def _links_of_blocks(labels, blocks, fallback):
+    """Return the shortest links between components; fallback distances come after all others."""
     n_components = labels.max() + 1
     if n_components == 1:
         return np.empty((0, 2), dtype=np.intp)
@@ -250,19 +297,17 @@ def _shortest_links(labels, blocks, fallback):
         _keep_shortest(block[:, order], order, first, labels, start, shortest, link)
         gaps = fallback(start, stop)[:, order]
         _keep_shortest(gaps, order, first, labels, start, shortest_fallback, fallback_link)
-    # Ranks, because a spanning tree routine reads a zero length as no edge; links between
-    # components that share no column come after all others.
-    unlinked = np.isinf(shortest)
-    length = np.where(unlinked, shortest_fallback, shortest)
-    rank = np.empty(n_components**2)
-    rank[np.lexsort((length.ravel(), unlinked.ravel()))] = np.arange(1, n_components**2 + 1)
-    tree = minimum_spanning_tree(np.triu(rank.reshape(n_components, n_components), 1)).tocoo()
-    chosen = np.where(unlinked[..., None], fallback_link, link)[tree.row, tree.col]
-    return np.sort(chosen, axis=1)
+    above = np.triu_indices(n_components, 1)
+    is_far = np.isinf(shortest[above])
+    lengths = np.where(is_far, shortest_fallback[above], shortest[above])
+    links = np.where(is_far[:, None], fallback_link[above], link[above])
+    ranks = np.empty(len(links))
+    ranks[np.lexsort((lengths, is_far))] = np.arange(len(links))
+    return np.sort(links[shortest_links(labels, links, ranks)], axis=1)
 
 
 def _keep_shortest(block, order, first, labels, start, shortest, link):
-    """Lower shortest[c, d], and its link, to the least length in a block of rows."""
+    """Lower shortest[c, d], and its link, to the smallest length in a block of rows."""
     for i, row in enumerate(block):
         c = labels[start + i]
         least = np.minimum.reduceat(row, first)

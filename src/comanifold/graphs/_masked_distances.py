@@ -1,4 +1,4 @@
-"""Distances between incomplete rows: the root mean square difference over what both have."""
+"""Distances between incomplete rows: the root mean square difference over shared columns."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,13 @@ _BLOCK = 1024
 
 
 def masked_distances(X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[np.float64]:
-    r"""Distances between the rows of a matrix with missing entries, or of two.
+    r"""Return the distances between the rows of a matrix with missing entries, or of two.
 
     .. math:: d(i, j)^2 = \frac{1}{|\Theta_i \cap \Theta_j|}
               \sum_{k \in \Theta_i \cap \Theta_j} (x_{ik} - x_{jk})^2
 
     with :math:`\Theta_i` the columns observed in row i: the root mean square difference over
-    the columns that both rows have; infinite when they share none.
+    the columns observed in both rows; infinite when they share none.
 
     Parameters
     ----------
@@ -68,16 +68,16 @@ def distance_blocks(
     """Yield (start, stop, distances of rows start:stop to all rows), in order, up to n_rows."""
     n_rows = X.shape[0] if n_rows is None else n_rows
     rows = Rows(X)
-    squared_lengths = (rows.X**2).sum(axis=1)
+    squared_norms = (rows.X**2).sum(axis=1)
     for start in range(0, n_rows, _BLOCK):
         stop = min(start + _BLOCK, n_rows)
-        block = rows.distances(start, stop, squared_lengths)
+        block = rows.distances(start, stop, squared_norms)
         block[np.arange(stop - start), np.arange(start, stop)] = 0.0
         yield start, stop, block
 
 
 class Rows:
-    """The rows of a matrix, ready to be compared.
+    """The rows of a matrix, scaled and centred once for all their distances.
 
     Attributes
     ----------
@@ -101,14 +101,14 @@ class Rows:
         return len(self.X)
 
     def distances(
-        self, start: int, stop: int, squared_lengths: NDArray[np.float64]
+        self, start: int, stop: int, squared_norms: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Distances of the rows start:stop to all, given how long the rows of `X` are."""
+        """Return the distances of rows start:stop to all, given the squared norms of the rows."""
         rows = slice(start, stop)
         shared: NDArray[np.float64] | float = float(self.X.shape[1])
         # In place wherever possible: a block may be as large as there is room for.
         if self._complete:
-            sizes = squared_lengths[rows, None] + squared_lengths
+            sizes = squared_norms[rows, None] + squared_norms
         else:
             shared = self._mask[rows] @ self._mask.T
             sizes = self._squares[rows] @ self._mask.T
@@ -131,7 +131,7 @@ class Rows:
 
 @njit(cache=True, nogil=True)
 def _sum_small_differences(X, observed, start, block, threshold):
-    """Squared distances of the rows start + i to all, anew where they are below a threshold."""
+    """Recompute squared distances of rows start + i to all where they are below a threshold."""
     for i in range(block.shape[0]):
         a = start + i
         for j in range(block.shape[1]):

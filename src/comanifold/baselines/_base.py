@@ -1,4 +1,4 @@
-"""What the baselines share: reading a matrix with missing entries, and the means of its columns."""
+"""Shared support of the baselines: validation of incomplete matrices, and column means."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +10,10 @@ Array = NDArray[np.float64]
 
 
 class IncompleteMixin:
-    """For estimators of matrices of at least two rows in which NaN is a missing entry."""
+    """Mixin for estimators of matrices with at least two rows, where NaN is a missing entry."""
 
     def _read(self, X: ArrayLike, *, reset: bool, need_observed_rows: bool = False) -> Array:
+        """Validate X; return it as a new array of floats with NaN for missing entries."""
         X = validate_data(
             self,
             masked_to_nan(X),
@@ -29,7 +30,7 @@ class IncompleteMixin:
 
 
 def column_means(X: Array) -> Array:
-    """The mean of what is observed in each column; of everything where that is nothing."""
+    """Return the mean of each column; that of all entries for a column with none observed."""
     observed = ~np.isnan(X)
     counts = observed.sum(axis=0)
     means = np.where(observed, X, 0.0).sum(axis=0) / np.maximum(counts, 1)

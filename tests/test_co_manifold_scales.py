@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracles.fits import random_matrix
+from oracles.fits import random_matrix, scales_of
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -16,7 +16,7 @@ def model():
 
 
 def test_estimates_are_constant_on_their_blocks(model):
-    for scale in model.scales_:
+    for scale in scales_of(model):
         U = model.estimate_at(scale.l, scale.k)
         rows = model.row_labels_at(scale.l, scale.k)
         columns = model.column_labels_at(scale.l, scale.k)
@@ -26,16 +26,16 @@ def test_estimates_are_constant_on_their_blocks(model):
         for label in range(scale.n_row_clusters):
             assert np.ptp(U[rows == label], axis=0).max() == 0
         filled = model.filled_at(scale.l, scale.k)
-        observed = ~np.isnan(model._X)
-        np.testing.assert_array_equal(filled[observed], model._X[observed])
+        observed = ~np.isnan(model.data_)
+        np.testing.assert_array_equal(filled[observed], model.data_[observed])
         np.testing.assert_array_equal(filled[~observed], U[~observed])
 
 
 def test_the_filled_in_matrix_is_the_weighted_mean_of_the_scales():
     model = CoManifold(keep_scales=True, first_graphs="masked").fit(random_matrix(7, 20, 16))
     assert model.low_rank_weight_ == 0.0
-    weights = [s.weight for s in model.scales_]
-    stack = [model.filled_at(s.l, s.k) for s in model.scales_]
+    weights = [s.weight for s in scales_of(model)]
+    stack = [model.filled_at(s.l, s.k) for s in scales_of(model)]
     np.testing.assert_allclose(model.filled_, np.average(stack, axis=0, weights=weights))
 
 
@@ -43,7 +43,7 @@ def test_the_filled_in_matrix_is_the_weighted_mean_of_the_scales():
 def test_trees_cut_at_a_cost_give_the_clusters_there(traversal):
     X = random_matrix(7, 20, 16)
     model = CoManifold(keep_scales=True, traversal=traversal).fit(X)
-    first = model.scales_[0]
+    first = scales_of(model)[0]
     for tree, n in ((model.row_linkage_, 20), (model.column_linkage_, 16)):
         assert is_valid_linkage(tree)
         assert len(tree) == n - 1

@@ -1,12 +1,55 @@
+"""Multi-scale distances against loops over pairs."""
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import slow
 from oracles.fits import random_blocks
+from scipy.spatial.distance import pdist, squareform
 
+from comanifold import metrics
 from comanifold.graphs import Pairs
-from comanifold.metrics import MultiScaleMetric, _pair_distances
+from comanifold.metrics import MultiScaleMetric
+
+
+@given(st.integers(0, 10**6), st.floats(0.0, 0.9))
+def test_distances_against_a_loop(seed, missing):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rng.integers(1, 12), rng.integers(1, 9)))
+    X[rng.random(X.shape) < missing] = np.nan
+    X[-1] = X[0]
+    first, second = MultiScaleMetric(X), MultiScaleMetric(X)
+    expected, mean, total = {"rows": 0.0, "columns": 0.0}, 0.0, 0.0
+    for scale in range(4):
+        values, rows, columns = random_blocks(rng, X.shape)
+        weight = float(rng.uniform(0.1, 2.0))
+        (first if scale % 2 else second).add(values, rows, columns, weight)
+        filled = np.where(np.isnan(X), values[np.ix_(rows, columns)], X)
+        expected["rows"] = expected["rows"] + weight * squareform(pdist(filled))
+        expected["columns"] = expected["columns"] + weight * squareform(pdist(filled.T))
+        mean, total = mean + weight * filled, total + weight
+    first.merge(second)
+    by_row, by_column = first.distances()
+    np.testing.assert_allclose(by_row, expected["rows"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(by_column, expected["columns"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(first.filled, mean / total, rtol=1e-12, atol=1e-12)
+    assert first.total_weight == pytest.approx(total)
+    observed = ~np.isnan(X)
+    np.testing.assert_array_equal(first.filled[observed], X[observed])
+
+
+@pytest.mark.parametrize("difference", [1e-9, 1e-2])
+def test_rows_that_hardly_differ_keep_their_digits(difference):
+    rng = np.random.default_rng(0)
+    X = 100.0 + rng.normal(size=(2, 50))
+    X[1] = X[0] + difference
+    X = np.vstack([X, rng.normal(size=50)])
+    X[2, 0] = np.nan
+    metric = MultiScaleMetric(X)
+    metric.add(np.zeros((1, 1)), np.zeros(3, dtype=int), np.zeros(50, dtype=int), 1.0)
+    expected = np.linalg.norm(X[0] - X[1])
+    assert metric.distances()[0][0, 1] == pytest.approx(expected, rel=1e-12)
 
 
 def some_pairs(rng, n_points):
@@ -19,7 +62,7 @@ def listed(pairs):
 
 
 @given(st.integers(0, 10**6), st.floats(0.0, 1.0))
-def test_the_kernel_against_its_twin(seed, missing):
+def test_distances_at_pairs_against_a_loop(seed, missing):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rng.integers(1, 15), rng.integers(1, 300)))
     X[rng.random(X.shape) < missing] = np.nan
@@ -27,7 +70,7 @@ def test_the_kernel_against_its_twin(seed, missing):
     scale = random_blocks(rng, X.shape)
     sums = rng.normal(size=len(pairs))
     expected = sums + 0.7 * slow.pair_distances(X, *scale, listed(pairs))
-    _pair_distances.add_pair_distances(X, *scale, pairs, 0.7, sums)
+    metrics._add_pair_distances(X, *scale, pairs, 0.7, sums)
     np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -60,12 +103,3 @@ def test_the_metric_at_pairs_is_the_dense_one_there(modes, seed, missing):
         assert found.nnz == 2 * len(some) + some.n_points
         np.testing.assert_allclose(found.toarray()[i, j], all_of_them[i, j], rtol=1e-8, atol=1e-9)
         np.testing.assert_array_equal(found.toarray(), found.toarray().T)
-
-
-def test_pairs_are_listed_once():
-    pairs = Pairs.of(4, np.array([3, 0, 1, 2, 1]), np.array([0, 3, 1, 1, 2]))
-    assert listed(pairs) == [(0, 3), (1, 2)]
-    np.testing.assert_array_equal(pairs.starts, [0, 1, 2, 2, 2])
-    matrix = pairs.matrix(np.array([5.0, 0.0]))
-    assert matrix.nnz == 8
-    assert matrix[3, 0] == matrix[0, 3] == 5.0

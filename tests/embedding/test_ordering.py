@@ -1,11 +1,10 @@
-"""Orders and trees."""
+"""Orders of points in which neighbours are adjacent."""
 
 import numpy as np
 import pytest
-from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 
 from comanifold._embedding import ordering
-from comanifold._embedding.ordering import embedding_order, nested_linkage
+from comanifold._embedding.ordering import embedding_order
 
 
 def test_points_on_a_line_are_ordered_along_it():
@@ -32,28 +31,6 @@ def test_groups_stay_together_where_the_first_coordinate_alone_mixes_them():
     points = np.column_stack([rng.normal(size=40), 20.0 * groups])
     assert (np.diff(groups[embedding_order(points)]) != 0).sum() == 1
     assert (np.diff(groups[np.argsort(points[:, 0])]) != 0).sum() > 5
-
-
-def test_nested_labels_become_a_tree_that_can_be_cut():
-    labels = [np.arange(6), np.array([0, 0, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1])]
-    tree = nested_linkage(labels, [1.0, 2.0, 4.0])
-    assert is_valid_linkage(tree)
-    for label, height in zip(labels, (1.0, 2.0, 4.0), strict=True):
-        cut = fcluster(tree, height, "distance")
-        np.testing.assert_array_equal(cut[:, None] == cut, label[:, None] == label)
-    assert tree[-1, 2] == 8.0  # what never came together is joined above the last height
-    assert tree[-1, 3] == 6
-
-
-def test_what_was_joined_stays_joined():
-    labels = [np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])]
-    tree = nested_linkage(labels, [1.0, 2.0])
-    assert is_valid_linkage(tree)
-    assert list(fcluster(tree, 2.0, "distance")) in ([1, 1, 1, 2], [2, 2, 2, 1])
-
-
-def test_one_point_has_no_tree():
-    assert nested_linkage([np.array([0])], [1.0]).shape == (0, 4)
 
 
 @pytest.mark.parametrize("opening", [0.1, 1.0, 3.0])

@@ -1,4 +1,4 @@
-"""The geometry that is planted can be seen in the complete matrix."""
+"""The known geometry can be seen in the complete matrix."""
 
 import numpy as np
 import pytest

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from comanifold.experiments._scores import (
+from comanifold.experiments._units import (
     distance_correlation,
     geodesic_correlation,
-    neighbours_kept,
     rand_index,
     separation,
+    trustworthiness_score,
 )
 
 RNG = np.random.default_rng(0)
@@ -17,13 +17,13 @@ GROUPS = np.repeat([0, 1, 2], 20)
 APART = np.eye(3)[GROUPS] * 10 + RNG.normal(size=(60, 3))
 
 
-def test_groups_that_are_apart_are_found_whatever_their_numbers():
+def test_rand_index_ignores_the_numbers_of_groups():
     assert rand_index(APART, GROUPS) == 1.0
     assert rand_index(APART, (GROUPS + 1) % 3) == 1.0
     assert abs(rand_index(RNG.normal(size=(60, 3)), GROUPS)) < 0.2
 
 
-def test_separation_is_that_of_the_group_against_all_others():
+def test_separation_of_one_group_from_all_others():
     assert separation(APART, GROUPS, 0) > 0.4
     assert separation(RNG.normal(size=(60, 3)), GROUPS, 0) < 0.2
 
@@ -31,19 +31,19 @@ def test_separation_is_that_of_the_group_against_all_others():
 def test_a_similar_copy_scores_one():
     angle = 0.3
     turned = 5 * PLANE @ [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]] + 2
-    assert neighbours_kept(turned, PLANE) == 1.0
+    assert trustworthiness_score(turned, PLANE) == 1.0
     assert distance_correlation(turned, PLANE) == pytest.approx(1.0)
     assert geodesic_correlation(turned, PLANE) == pytest.approx(1.0)
 
 
-def test_shuffled_points_score_nothing():
+def test_shuffled_points_score_near_zero():
     shuffled = PLANE[RNG.permutation(len(PLANE))]
-    assert neighbours_kept(shuffled, PLANE) < 0.6
+    assert trustworthiness_score(shuffled, PLANE) < 0.6
     assert abs(distance_correlation(shuffled, PLANE)) < 0.1
     assert abs(geodesic_correlation(shuffled, PLANE)) < 0.1
 
 
-def test_geodesics_do_not_mind_that_a_strip_is_rolled_up():
+def test_geodesics_of_a_rolled_up_curve():
     t = np.sort(RNG.uniform(0, 1, size=200))
     roll = np.column_stack([t * np.cos(9 * t), t * np.sin(9 * t)])
     line = np.cumsum(np.r_[0, np.linalg.norm(np.diff(roll, axis=0), axis=1)])[:, None]

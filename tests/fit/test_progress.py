@@ -1,5 +1,6 @@
-"""Progress, told to the callbacks of scikit-learn where it has them."""
+"""Progress: the callable of `fit`, the log, scikit-learn's callbacks, expected times."""
 
+import logging
 import pickle
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 from oracles.fits import holes
 from sklearn.base import clone
 
-from comanifold import CoManifold
+from comanifold import CoManifold, FitProgress
 
 
 class Listener:
@@ -40,21 +41,21 @@ def callback():
 
 @pytest.mark.usefixtures("callback")
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_passes_and_arms_are_the_tasks_of_a_fit(n_jobs):
+def test_passes_and_paths_are_the_tasks_of_a_fit(n_jobs):
     listener = Listener()
     X = holes()
     model = CoManifold(n_passes=2, n_jobs=n_jobs).set_callbacks(listener).fit(X)
     heard = listener.heard
     assert heard[:2] == [("set up", "fit", 4), ("begin", "fit", 0)]
     assert heard[-2:] == [("end", "fit", 0), ("torn down", "fit", 4)]
-    passes = [what[:2] for what in heard if what[1].startswith("pass")]
-    hidden, whole = "pass with entries hidden", "pass"
+    learning, solving = "learning weights", "solving"
+    passes = [what[:2] for what in heard if what[1] in (learning, solving)]
     assert passes == [
-        (w, name) for name in (hidden, hidden, whole, whole) for w in ("begin", "end")
+        (w, name) for name in (learning, learning, solving, solving) for w in ("begin", "end")
     ]
-    arms = [number for what, name, number in heard if name == "arm" and what == "end"]
-    assert len(arms) > 20
-    assert arms.count(0) == 4
+    paths = [number for what, name, number in heard if name == "path" and what == "end"]
+    assert len(paths) > 20
+    assert paths.count(0) == 4
     np.testing.assert_array_equal(
         model.row_embedding_, CoManifold(n_passes=2).fit(X).row_embedding_
     )
@@ -84,7 +85,7 @@ def test_the_bar_of_scikit_learn(callback, capsys):
     CoManifold().set_callbacks(callback.ProgressBar()).fit(holes())
     shown = capsys.readouterr().out
     assert "CoManifold - fit" in shown
-    assert "CoManifold - pass with entries hidden" in shown
+    assert "CoManifold - learning weights" in shown
 
 
 def test_in_a_pipeline(callback):
@@ -110,3 +111,40 @@ np.save(sys.argv[1], CoManifold().fit(X).row_distances_)
     np.save(file, holes())
     subprocess.run([sys.executable, "-c", code, file], check=True)
     np.testing.assert_array_equal(np.load(file), CoManifold().fit(holes()).row_distances_)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_the_callable_is_told_of_every_part(n_jobs):
+    heard = []
+    X = holes()
+    model = CoManifold(n_jobs=n_jobs).fit(X, progress=heard.append)
+    assert all(isinstance(event, FitProgress) for event in heard)
+    assert [event.stage for event in heard] == sorted(event.stage for event in heard)
+    assert {event.stage for event in heard} == {"learning weights", "solving"}
+    done = [event.n_done for event in heard]
+    assert done[0] == 0
+    assert done == sorted(done)
+    assert all(0 <= event.fraction <= 1 for event in heard)
+    assert heard[-1].fraction > 0.9
+    np.testing.assert_array_equal(model.filled_, CoManifold().fit(X).filled_)
+
+
+def test_a_progress_that_cannot_be_called_is_refused():
+    with pytest.raises(ValueError, match="progress must be a callable or None"):
+        CoManifold().fit(holes(), progress=3)
+
+
+def test_verbose_fits_log_to_the_handlers_of_the_user(caplog, capfd):
+    with caplog.at_level(logging.INFO, logger="comanifold"):
+        CoManifold(verbose=1).fit(holes())
+    assert [r.levelno for r in caplog.records] == [logging.INFO] * 2
+    assert "pass with entries held out 1 of 1" in caplog.text
+    assert capfd.readouterr().err == ""
+    assert not logging.getLogger("comanifold").handlers
+
+
+def test_larger_matrices_are_expected_to_take_longer():
+    seconds = [CoManifold().expected_seconds((n, n // 2)) for n in (100, 1000, 10_000)]
+    assert seconds == sorted(seconds)
+    assert CoManifold(n_passes=2).expected_seconds((1000, 500)) > seconds[1]
+    assert CoManifold(scale_weights="cost").expected_seconds((1000, 500)) < seconds[1]

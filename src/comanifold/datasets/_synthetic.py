@@ -1,4 +1,4 @@
-"""Matrices with a known geometry of their rows and of their columns."""
+"""Synthetic matrices with a known geometry of rows and columns."""
 
 from typing import Any
 
@@ -11,27 +11,26 @@ from .._validation import check_choice
 
 Array = NDArray[np.float64]
 
-# What an entry is, given the distance between a point of the rows and one of the columns.
+# An entry as a function of the distance between the points of its row and column.
 _FUNCTIONS = {
     "distance": lambda distance: distance,
     "elastic": lambda distance: distance**2,
     "coulomb": lambda distance: 1.0 / distance,
 }
 
-# The helix winds once around the sheet, far enough from it for both to show: seen from one side
-# only, the distances would tell little but how far along the line of sight a point is, and both
-# modes would come out as the same horseshoe.
+# The helix winds once around the sheet, at some distance: points on one side only would give
+# little more than the position along the line of sight, and the same horseshoe for both modes.
 _RADIUS, _HEIGHT = 3.0, 5.0
 _LENGTH, _WIDTH, _BEND = 1.5, 1.25, 0.8
 
-# Two clouds on either side of the sheet and one at its end: directions enough to tell where on
-# it a point is. Much wider, and how far away a point is would outweigh the cloud it is in.
+# Two clouds on either side of the sheet and one at its end: enough directions to locate points of
+# the sheet. With a larger spread the distance to the sheet would outweigh the cloud.
 _CLOUDS = ((-0.5, -6.0, 0.0), (-0.5, 6.0, 0.5), (-6.0, 0.0, -0.5))
 _SPREAD = 0.4
 
-# Draws of levels that are too close to each other before wider ones are drawn: many groups of
-# few columns would else hardly ever be far enough apart.
-_DRAWS = 1000
+# Draws of levels with too small distances before their variance is raised: otherwise many groups
+# of few columns would hardly ever be far enough apart.
+_MAX_DRAWS = 1000
 
 
 def make_linkage(
@@ -42,10 +41,10 @@ def make_linkage(
     noise: float = 0.0,
     random_state: Any = None,
 ) -> Bunch:
-    r"""A curve against a surface: the "linkage" data of the paper.
+    r"""Make the "linkage" data of the paper: a curve against a surface.
 
     :math:`X_{ij} = g(\| z_i - y_j \|)` with the points :math:`z_i` on a helix and :math:`y_j`
-    on a bent sheet inside of it.
+    on a bent sheet inside it.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ def make_linkage(
     data : Bunch
         With X, row_points and column_points (in space), row_position of shape (n_rows, 1),
         from 0 to 1 along the helix, and column_position of shape (n_columns, 2), from 0 to 1
-        along and across the sheet. Rows and columns are in no order.
+        along and across the sheet. Rows and columns are in random order.
 
     References
     ----------
@@ -93,7 +92,7 @@ def make_linkage2(
     noise: float = 0.0,
     random_state: Any = None,
 ) -> Bunch:
-    """Three clouds against a surface: the "linkage2" data of the paper.
+    """Make the "linkage2" data of the paper: three clouds against a surface.
 
     As `make_linkage`, with the points of the rows in three Gaussian clouds around the sheet.
 
@@ -132,6 +131,7 @@ def _linkage(
     noise: float,
     **truth: Array,
 ) -> Bunch:
+    """Return the linkage of given points of the rows with points on the sheet."""
     check_choice("function", function, sorted(_FUNCTIONS))
     position = _evenly(rng, n_columns, 2)
     along, across = 2.0 * position.T - 1.0
@@ -142,9 +142,9 @@ def _linkage(
 
 
 def _evenly(rng: np.random.RandomState, n_points: int, n_dimensions: int) -> Array:
-    """Points spread evenly over the unit interval or square, in no order.
+    """Return points spread evenly over the unit interval or square, in random order.
 
-    A shifted sequence of multiples of the powers of 1 / g, g^(d + 1) = g + 1.
+    A randomly shifted Kronecker sequence with steps g^-1, ..., g^-d, where g^(d + 1) = g + 1.
     """
     g = {1: 1.618033988749895, 2: 1.324717957244746}[n_dimensions]
     steps = g ** -np.arange(1.0, n_dimensions + 1.0)
@@ -161,7 +161,7 @@ def make_checkerboard(
     noise: float = 0.7,
     random_state: Any = None,
 ) -> Bunch:
-    """Groups of rows by groups of columns, one level for each pair, and noise.
+    """Make groups of rows by groups of columns: one level for each pair, and noise.
 
     The levels of any two groups are at least 1 apart, as vectors.
 
@@ -189,8 +189,8 @@ def make_checkerboard(
     columns = rng.randint(n_column_groups, size=n_columns)
     levels = rng.normal(size=(n_row_groups, n_column_groups))
     n_draws = 0
-    while min(_least_distance(levels), _least_distance(levels.T)) < 1.0:
-        levels = 1.1 ** (1 + n_draws // _DRAWS) * rng.normal(size=levels.shape)
+    while min(_min_distance(levels), _min_distance(levels.T)) < 1.0:
+        levels = 1.1 ** (1 + n_draws // _MAX_DRAWS) * rng.normal(size=levels.shape)
         n_draws += 1
     X = levels[np.ix_(rows, columns)] + noise * rng.normal(size=(n_rows, n_columns))
     return Bunch(X=X, row_labels=rows, column_labels=columns, levels=levels)
@@ -205,7 +205,7 @@ def make_clusters(
     noise: float = 0.7,
     random_state: Any = None,
 ) -> Bunch:
-    """Groups of rows around centres that span a few dimensions, and noise.
+    """Make groups of rows around centres in a low-dimensional space, and noise.
 
     Parameters
     ----------
@@ -243,14 +243,13 @@ def make_curve(
     noise: float = 0.1,
     random_state: Any = None,
 ) -> Bunch:
-    """Rows along a curve: the columns are smooth random functions of one parameter, and noise.
+    """Make rows along a curve: columns are smooth random functions of one parameter, and noise.
 
     Parameters
     ----------
     n_rows, n_columns : int
     smoothness : float, default=0.15
-        How far along the curve, whose length is 1, its points are alike. The functions have
-        variance one.
+        Correlation length of the functions, on a curve of length 1. They have variance one.
     noise : float, default=0.1
         Standard deviation of Gaussian noise.
     random_state : int, RandomState or None
@@ -274,6 +273,7 @@ def make_curve(
     return Bunch(X=X, row_position=t[:, None])
 
 
-def _least_distance(points: Array) -> float:
+def _min_distance(points: Array) -> float:
+    """Return the smallest distance between two points."""
     distances = cdist(points, points)[np.triu_indices(len(points), 1)]
     return float(distances.min(initial=np.inf))
