@@ -211,7 +211,7 @@ def _description(model: CoManifold) -> dict[str, Any]:
     parameters = {name: _plain(value) for name, value in model.get_params(deep=False).items()}
     description = {
         "parameters": {name: value for name, value in parameters.items() if value is not None},
-        "scales": {name: np.asarray(model.scales_[name]) for name in _SCALE_COLUMNS},
+        "scales": {name: model.scales_[name] for name in _SCALE_COLUMNS},
     }
     if hasattr(model, "row_eigenvalues_"):
         description["obs_eigenvalues"] = model.row_eigenvalues_

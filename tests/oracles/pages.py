@@ -42,7 +42,7 @@ def slide(page, which, step):
     page.locator(f"#{which}-scale").fill(str(step))
 
 
-def scales_of(model):
+def exponents_of(model):
     """Return l and k of each scale of a model."""
     return list(zip(model.scales_["l"].tolist(), model.scales_["k"].tolist(), strict=True))
 
@@ -51,7 +51,7 @@ def shown_scale(page, model):
     """Return l and k of the scale that is framed in the map of scales."""
     frame = drawn(page, "map", "layout.shapes[0]")
     l, k = int(frame["y0"] + 0.5), int(frame["x0"] + 0.5)
-    assert (l, k) in scales_of(model)
+    assert (l, k) in exponents_of(model)
     return l, k
 
 

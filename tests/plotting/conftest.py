@@ -39,8 +39,8 @@ def model_with_gaps(board):
 @pytest.fixture(scope="session")
 def scale(model):
     """The exponents of a scale with several clusters of both modes."""
-    n_rows, n_columns = (np.asarray(model.scales_[f"n_{m}_clusters"]) for m in ("row", "column"))
-    chosen = np.flatnonzero((1 < n_rows) & (n_rows < 10) & (n_columns > 1))[0]
+    n_rows, n_columns = model.scales_["n_row_clusters"], model.scales_["n_column_clusters"]
+    chosen = np.flatnonzero((n_rows > 1) & (n_rows < 10) & (n_columns > 1))[0]
     return int(model.scales_["l"][chosen]), int(model.scales_["k"][chosen])
 
 

@@ -7,10 +7,10 @@ from oracles.pages import (
     ROWS,
     drag,
     drawn,
+    exponents_of,
     organised,
     picture,
     saved,
-    scales_of,
     shown_scale,
     slide,
 )
@@ -38,7 +38,7 @@ def test_the_page_shows_the_model(page, model):
     assert page.title() == "Checkers"
     assert page.inner_text("h1") == "Checkers"
     np.testing.assert_allclose(picture(page), organised(model, model.filled_), atol=1e-5)
-    about, n_scales = page.inner_text("#about"), len(scales_of(model))
+    about, n_scales = page.inner_text("#about"), len(exponents_of(model))
     assert "By the <author>" in about
     assert f"{n_scales} of {n_scales} pairs of scales reached" in about
     assert page.inner_text("#alerts") == "2 warnings"
@@ -69,7 +69,7 @@ def test_sliders_and_the_map_change_the_scale(page, model):
     slide(page, "column", 0)
     assert page.input_value("#view") == "scale"
     first = shown_scale(page, model)
-    assert first == scales_of(model)[0]
+    assert first == exponents_of(model)[0]
     expected = organised(model, model.filled_at(*first))
     np.testing.assert_allclose(picture(page), expected, atol=1e-3)
     assert page.locator("#matrix").screenshot() != before

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from oracles.pages import organised, scales_of, unpack
+from oracles.pages import exponents_of, organised, unpack
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.manifold import Isomap
 
@@ -69,7 +69,7 @@ def test_every_scale_is_that_of_the_model(model):
         "column": unpack(data["estimates"]["column_labels"]).reshape(len(model.scales_["l"]), -1),
     }
     spread = np.nanstd(model.data_)
-    for i, scale in enumerate(scales_of(model)):
+    for i, scale in enumerate(exponents_of(model)):
         expected = organised(model, model.estimate_at(*scale))
         np.testing.assert_allclose(estimate_on_page(data, i), expected, atol=1e-4 * spread)
         for mode, order in (("row", model.row_order_), ("column", model.column_order_)):
@@ -96,7 +96,7 @@ def test_large_matrices_are_averaged_over_neighbours(model):
     there = ~np.isnan(organised(model, model.data_))
     share = unpack(matrix["share_observed"]).reshape(14, 13) / 255
     np.testing.assert_allclose(share, cell_means(there.astype(float), 3, 2), atol=1 / 255)
-    for i, scale in enumerate(scales_of(model)):
+    for i, scale in enumerate(exponents_of(model)):
         estimate = organised(model, model.estimate_at(*scale))
         expected = cell_means(estimate, 3, 2)
         np.testing.assert_allclose(estimate_on_page(data, i), expected, atol=1e-3)
@@ -110,7 +110,7 @@ def test_estimates_with_very_many_values_are_averaged(model):
         -(-size // n) for size, n in zip((40, 25), data["estimates"]["shapes"][0], strict=True)
     ]
     assert min(steps) > 1
-    scales = scales_of(model)
+    scales = exponents_of(model)
     finest = organised(model, model.estimate_at(*scales[0]))
     blocks = np.kron(cell_means(finest, *steps), np.ones(steps))[:40, :25]
     np.testing.assert_allclose(estimate_on_page(data, 0), blocks, atol=1e-3)
@@ -122,7 +122,7 @@ def test_estimates_with_very_many_values_are_averaged(model):
 def test_without_scales_there_are_no_estimates(model_without_scales):
     data = page_data(model_without_scales)
     assert data["estimates"] is None
-    assert len(data["scales"]) == len(scales_of(model_without_scales))
+    assert len(data["scales"]) == len(exponents_of(model_without_scales))
 
 
 def test_warnings_certificates_and_parameters_of_the_fit(model):
@@ -180,7 +180,7 @@ def test_small_and_odd_fits(X, parameters):
     model = CoManifold(keep_scales=True, **parameters).fit(X)
     data = page_data(model)
     json.dumps(data, allow_nan=False)
-    for i, scale in enumerate(scales_of(model)):
+    for i, scale in enumerate(exponents_of(model)):
         expected = organised(model, model.estimate_at(*scale))
         np.testing.assert_allclose(estimate_on_page(data, i), expected, rtol=1e-6, atol=1e-3)
 

@@ -65,7 +65,7 @@ def surface(
     """
     check_model(model)
     check_choice("what", what, list(_NAMES))
-    rows, columns = np.asarray(model.scales_["l"]), np.asarray(model.scales_["k"])
+    rows, columns = model.scales_["l"], model.scales_["k"]
     values = np.full((np.ptp(rows) + 1, np.ptp(columns) + 1), np.nan)
     values[rows - rows.min(), columns - columns.min()] = model.scales_[what]
     ticks = _ticks(values) if what != "weight" else []
@@ -223,8 +223,8 @@ def _draw_history(ax: Axes, result: CoClustering) -> None:
 
 def _draw_residuals(ax: Axes, model: Any) -> None:
     """Draw the stationarity residual of each scale, and the tolerance."""
-    residuals = np.asarray(model.scales_["stationarity"])
-    met = np.asarray(model.scales_["status"]) == "converged"
+    residuals = model.scales_["stationarity"]
+    met = model.scales_["status"] == "converged"
     number = np.arange(1, len(met) + 1)
     # A residual of zero has no logarithm: draw it well below the tolerance.
     residuals = np.maximum(residuals, 1e-4 * model.tol)
