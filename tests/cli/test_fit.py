@@ -188,24 +188,6 @@ def test_errors_are_one_line_and_leave_nothing_behind(
     assert {entry.name for entry in tmp_path.iterdir()} <= {"t.csv"}
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ([], "Missing option '--out'"),
-        (["-o", "out", "--alpha", "none"], "not a valid float"),
-        (["-o", "out", "--alpha", "-1"], "only with --scale-weights cost"),
-        (["-o", "out", "--neighbors", "1,2,3"], "one for rows and one for columns"),
-        (["-o", "out", "--neighbors", "0"], "neither"),
-        (["-o", "out", "--bandwidth", "wide"], "'wide' is not"),
-        (["-o", "out", "--penalty", "ridge"], "'ridge' is not one of"),
-        (["-o", "out", "--absent", "maybe"], "'maybe' is not one of"),
-        (["-o", "out", "--labels", "g", "--no-labels"], "exclude each other"),
-    ],
-)
-def test_invalid_options(comanifold, file, options, words):
-    assert words in comanifold("fit", file, *options, code=2).error
-
-
 def test_force_replaces_results_and_nothing_else(comanifold, file, tmp_path):
     comanifold("fit", file, "-o", "out", "--no-check", "--quiet")
     (tmp_path / "out" / "mine.txt").write_text("a note")
@@ -255,13 +237,6 @@ def test_rows_without_entries_are_a_warning_and_stay_empty(comanifold, tmp_path)
     assert "no observed entry" in found["warnings"][0]
     assert read_cells("out/clusters.csv")[6] == ["row", "row 6", ""]
     assert read_cells("out/row_embedding.csv")[6] == ["row 6", "", ""]
-
-
-@pytest.mark.parametrize("command", ["fit", "impute", "transform", "report", "demo"])
-def test_help_has_examples(comanifold, command):
-    text = comanifold(command, "--help").text
-    assert f"Examples:\n  comanifold {command}" in text
-    assert "--json" in text
 
 
 def test_the_demo_writes_all_results(comanifold, pages, tmp_path):

@@ -38,6 +38,7 @@ def test_the_report_has_title_names_notes_and_annotations(comanifold, file, boar
     np.testing.assert_array_equal(pages["model"].filled_, first["model"].filled_)
     comanifold("report", "out", "--title", "Other", "--annotations", "known.csv")
     assert pages["title"] == "Other"
+    assert list(pages["annotations"]["rows"]) == ["clusters found", "group", "size"]
 
 
 def test_a_report_needs_results(comanifold, tmp_path):

@@ -10,7 +10,16 @@ import click
 from ._inspect import read_annotations
 from ._options import FILE, GroupedCommand, OptionGroup, output_options
 from ._output import Output
-from ._results import FIGURE, KIND, MARKER, REPORT, NewFile, Run, read_results
+from ._results import (
+    FIGURE,
+    KIND,
+    MARKER,
+    REPORT,
+    NewFile,
+    Run,
+    merge_annotations,
+    read_results,
+)
 
 if TYPE_CHECKING:
     from .. import CoManifold
@@ -71,7 +80,7 @@ def report(folder: Path, options: ReportOptions, output: Output) -> None:
     if options.annotations:
         added, note = read_annotations(options.annotations, run.row_names, run.column_names)
         output.say(note)
-        run = replace(run, annotations={**run.annotations, **added})
+        run = replace(run, annotations=merge_annotations(run.annotations, added))
     with OwnedFolder(folder, KIND) as owned, ExitStack() as files:
         owned.refuse_taken([REPORT, FIGURE])
         written, skipped = write_pages(
