@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
@@ -224,3 +225,60 @@ def test_what_cannot_transform_has_no_such_method(make):
     assert hasattr(clone(model), "transform")
     fitted = CoManifold().fit(X).set_params(embedding=embedding)
     assert fitted.transform(X + 0.01).shape == (len(X), 2)
+
+
+def test_names_can_be_set_after_the_fit(tmp_path):
+    model = CoManifold().fit(blocks())
+    assert not hasattr(model, "row_names_in_")
+    rows = [f"gene {i}" for i in range(24)]
+    assert model.set_names(rows=rows) is model
+    assert list(model.row_names_in_) == rows
+    assert not hasattr(model, "feature_names_in_")
+    model.set_names(columns=[f"patient {j}" for j in range(18)])
+    model.save(tmp_path / "model")
+    loaded = CoManifold.load(tmp_path / "model")
+    assert list(loaded.row_names_in_) == rows
+    assert list(loaded.feature_names_in_)[:2] == ["patient 0", "patient 1"]
+    with pytest.raises(ValueError, match=r"rows must have one label for each of the 24 rows"):
+        model.set_names(rows=["a"])
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "default"])
+def test_new_columns_come_in_the_container_that_is_set(container):
+    if container == "polars":
+        pytest.importorskip("polars")
+    X = pd.DataFrame(blocks())
+    X.columns = [f"patient {j}" for j in range(18)]
+    model = CoManifold().fit(X).set_output(transform=container)
+    new = (X.iloc[:, :3] + 0.01).rename(columns=lambda name: f"new {name}")
+    placed = model.transform_columns(new)
+    plain = CoManifold().fit(X).transform_columns(new)
+    np.testing.assert_array_equal(np.asarray(placed), plain)
+    if container == "default":
+        assert type(placed) is np.ndarray
+        return
+    assert list(placed.columns) == list(model.get_feature_names_out())
+    if container == "pandas":
+        assert list(placed.index) == list(new.columns)
+        with sklearn.config_context(transform_output="pandas"):
+            again = CoManifold().fit(X).transform_columns(new)
+        pd.testing.assert_frame_equal(again, placed)
+
+
+def test_single_precision_is_computed_in_double_precision():
+    X = blocks().astype(np.float32)
+    model, other = CoManifold().fit(X), CoManifold().fit(X.astype(float))
+    for name in ("row_embedding_", "column_distances_", "filled_", "data_"):
+        assert getattr(model, name).dtype == np.float64
+        np.testing.assert_array_equal(getattr(model, name), getattr(other, name))
+    assert model.transform(X).dtype == np.float64
+
+
+def test_attributes_of_an_earlier_fit_do_not_stay():
+    X = pd.DataFrame(blocks(), index=[f"gene {i}" for i in range(24)])
+    X.columns = [f"patient {j}" for j in range(18)]
+    model = CoManifold(keep_scales=True).fit(X)
+    model.set_params(embedding=Isomap(metric="precomputed", n_neighbors=15), keep_scales=False)
+    model.fit(X.to_numpy())
+    gone = ("row_names_in_", "feature_names_in_", "row_eigenvalues_", "row_linkage_")
+    assert not any(hasattr(model, name) for name in gone)

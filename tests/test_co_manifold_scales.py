@@ -1,13 +1,15 @@
 """Single scales of a fit that has kept them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from oracles.fits import random_matrix, scales_of
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
-from comanifold import CoManifold
+from comanifold import CoManifold, co_cluster
+from comanifold.penalties import MCP, Penalty
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,70 @@ def test_scales_that_are_not_there_are_named(model):
     assert not hasattr(CoManifold().fit(random_matrix(0)), "row_linkage_")
     with pytest.raises(NotFittedError):
         CoManifold().estimate_at(0, 0)
+
+
+def test_scales_are_a_table(model):
+    frame = pd.DataFrame(model.scales_)
+    assert list(frame.columns) == list(model.scales_)
+    assert (frame.row_cost == 2.0**frame.l).all()
+    assert (frame.column_cost == 2.0**frame.k).all()
+    assert set(frame.status) == {"converged"}
+    assert (frame.stationarity <= 1e-3).all()
+    assert frame.weight.sum() + model.low_rank_weight_ == pytest.approx(1.0)
+    assert "gap" not in frame
+    linear = CoManifold(penalty="linear", scale_weights="cost").fit(random_matrix(7, 12, 10))
+    assert (linear.scales_["gap"] <= 1e-3).all()
+
+
+def test_scales_by_index(model):
+    for i, scale in enumerate(scales_of(model)):
+        place = scale.l, scale.k
+        np.testing.assert_array_equal(model.estimate_at(index=i), model.estimate_at(*place))
+        np.testing.assert_array_equal(model.filled_at(index=i), model.filled_at(*place))
+        np.testing.assert_array_equal(model.row_labels_at(index=i), model.row_labels_at(*place))
+        blocks = model.blocks_at(index=i)
+        np.testing.assert_array_equal(blocks.column_labels, model.column_labels_at(*place))
+        assert blocks.values.shape == (scale.n_row_clusters, scale.n_column_clusters)
+        np.testing.assert_allclose(blocks.expand(), model.estimate_at(*place), rtol=1e-12)
+    np.testing.assert_array_equal(model.estimate_at(index=-1), model.estimate_at(*place))
+    n_scales = len(model.scales_["l"])
+    with pytest.raises(ValueError, match=f"index must be less than {n_scales}, got {n_scales}"):
+        model.estimate_at(index=n_scales)
+    with pytest.raises(ValueError, match="not by both"):
+        model.estimate_at(*place, index=0)
+
+
+class Exponential(Penalty):
+    def value(self, z):
+        return -np.expm1(-np.asarray(z))
+
+    def derivative(self, z):
+        return np.exp(-np.asarray(z))
+
+
+@pytest.mark.parametrize("penalty", ["snowflake", "linear", "log", "mcp", MCP(2.0), Exponential()])
+@pytest.mark.parametrize("unit", [1.0, 37.0])
+def test_a_scale_handed_to_co_cluster_gives_the_same_estimate(penalty, unit):
+    X = unit * random_matrix(3, 14, 11) + 5.0 * unit
+    options = {"keep_scales": True, "scale_weights": "cost", "continuation": False, "tol": 1e-6}
+    model = CoManifold(1, penalty=penalty, **options).fit(X)
+    n_scales = len(model.scales_["l"])
+    assert model.scale_ == pytest.approx(np.nanstd(X))
+    for i in (0, n_scales // 3, n_scales // 2, n_scales - 1):
+        row_cost, column_cost = model.costs_at(index=i)
+        graphs = model.row_graph_, model.column_graph_
+        costs = {"row_cost": row_cost, "column_cost": column_cost}
+        result = co_cluster(model.data_, *graphs, **costs, penalty=model.penalty_, tol=1e-6)
+        estimate = model.estimate_at(index=i)
+        np.testing.assert_allclose(result.estimate, estimate, atol=1e-4 * model.scale_)
+        standard = model.scales_["objective"][i] * model.scale_**2
+        assert result.objective == pytest.approx(standard, rel=1e-6)
+
+
+def test_costs_grow_with_the_units():
+    X = random_matrix(3, 14, 11)
+    for penalty, power in (("snowflake", 1.5), ("linear", 1.0)):
+        one, other = (CoManifold(1, penalty=penalty).fit(u * X) for u in (1.0, 16.0))
+        ratio = np.array(other.costs_at(index=0)) / one.costs_at(index=0)
+        np.testing.assert_allclose(ratio, 16.0**power, rtol=1e-9)
+    assert not hasattr(CoManifold(), "penalty_")

@@ -116,9 +116,9 @@ STAGES = {
         (comanifold.diffusion_map, "find_bandwidth"),
         (comanifold.diffusion_map, "leading_eigenvectors"),
     ],
-    SoftImpute: [(soft_impute, "_find_penalty"), (soft_impute, "_shrink")],
+    SoftImpute: [(soft_impute, "_choose_penalty"), (soft_impute.Solver, "solve")],
     MaskedIsomap: [(masked_isomap, "nan_euclidean_distances"), (masked_isomap, "Isomap")],
-    NLPCA: [(nlpca, "minimize"), (nlpca.Problem, "place")],
+    NLPCA: [(nlpca, "minimize"), (nlpca.Objective, "fit_scores")],
     ConvexClustering: [(comanifold.co_clustering, "solve")],
     FilledDiffusionMap: [(comanifold.diffusion_map, "leading_eigenvectors")],
 }

@@ -1,47 +1,113 @@
-"""Holding entries out, and errors on them."""
+"""Entries held out at random, errors on them, and `CoManifold.score`."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.fits import random_matrix
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
+from comanifold import CoManifold
+from comanifold.datasets import make_curve, remove_entries
 from comanifold.model_selection import held_out_errors, hold_out
 
 
-@given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.9))
-def test_rows_and_columns_keep_some_entries(seed, share):
+def curve(missing=0.4, seed=0):
+    return remove_entries(make_curve(60, 40, random_state=seed).X, missing, random_state=seed)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.9), st.integers(1, 4))
+def test_rows_and_columns_keep_enough_entries(seed, missing, min_observed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, 15))
-    X[rng.random(X.shape) < share] = np.nan
-    held_out = hold_out(X, min_held_out=20, random_state=0)
+    X[rng.random(X.shape) < missing] = np.nan
+    held_out = hold_out(X, min_observed=min_observed, random_state=seed)
     if held_out is None:
         return
-    rest, chosen = held_out.rest(), np.zeros(X.shape, dtype=bool)
-    chosen[held_out.rows, held_out.columns] = True
-    assert chosen.sum() >= 20
-    assert not np.isnan(X[chosen]).any()
-    assert np.isnan(rest[chosen]).all()
-    np.testing.assert_array_equal(rest[~chosen], X[~chosen])
-    for axis in (0, 1):
-        touched = chosen.any(axis=axis)
-        assert ((~np.isnan(rest)).sum(axis=axis)[touched] >= 3).all()
+    rows, columns, rest = held_out.rows, held_out.columns, held_out.rest()
+    np.testing.assert_array_equal(held_out.values, X[rows, columns])
+    assert not np.isnan(held_out.values).any()
+    assert np.isnan(rest[rows, columns]).all()
+    rest[rows, columns] = X[rows, columns]
+    np.testing.assert_array_equal(rest, X)
+    for axis, places in ((1, rows), (0, columns)):
+        left = (~np.isnan(held_out.rest())).sum(axis=axis)
+        assert (left[places] >= min_observed).all()
 
 
-def test_errors_are_in_standard_deviations_of_the_held_out_entries():
-    X = np.random.default_rng(0).normal(size=(30, 20))
+def test_a_tenth_is_held_out_and_the_seed_decides_which():
+    X = np.random.default_rng(0).normal(size=(100, 100))
+    one, same, other = (hold_out(X, random_state=seed) for seed in (0, 0, 1))
+    assert 900 < len(one.values) < 1100
+    np.testing.assert_array_equal(one.rest(), same.rest())
+    assert not np.array_equal(one.rest(), other.rest(), equal_nan=True)
+    assert hold_out(X, min_held_out=5000, random_state=0) is None
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -1, "a", True, None])
+def test_a_fraction_that_is_none_is_named(fraction):
+    with pytest.raises(ValueError, match="fraction must be a number between 0 and 1"):
+        hold_out(np.ones((5, 5)), fraction)
+
+
+def test_errors_against_their_definition():
+    X = curve()
     held_out = hold_out(X, random_state=0)
-    errors = held_out_errors(held_out, X + 0.5)
-    truth = X[held_out.rows, held_out.columns]
-    assert errors.model == pytest.approx(0.5 / truth.std())
-    by_row = np.nanmean(held_out.rest(), axis=1)[held_out.rows]
-    error = np.sqrt(np.mean((by_row - truth) ** 2)) / truth.std()
-    assert errors.row_means == pytest.approx(error)
+    i, j, truth, rest = held_out.rows, held_out.columns, held_out.values, held_out.rest()
+    filled = np.nan_to_num(rest)
+    errors = held_out_errors(held_out, filled)
+
+    def error(predicted):
+        return np.sqrt(np.mean((predicted - truth) ** 2)) / truth.std()
+
     assert errors.n_held_out == len(truth)
+    assert errors.model == pytest.approx(error(np.zeros(len(truth))))
+    assert errors.row_means == pytest.approx(error(np.nanmean(rest, axis=1)[i]))
+    assert errors.column_means == pytest.approx(error(np.nanmean(rest, axis=0)[j]))
+    filled[i[0], j[0]] = np.nan
+    assert held_out_errors(held_out, filled) is None
+    constant = hold_out(np.ones((20, 20)), random_state=0)
+    assert held_out_errors(constant, np.ones((20, 20))) is None
 
 
-def test_too_few_or_equal_entries_have_no_errors():
-    X = np.random.default_rng(0).normal(size=(30, 20))
-    assert hold_out(X[:4, :4], min_held_out=20, random_state=0) is None
-    assert held_out_errors(hold_out(np.ones((30, 20)), random_state=0), np.ones((30, 20))) is None
-    held_out = hold_out(X, random_state=0)
-    assert held_out_errors(held_out, held_out.rest()) is None
+class TestScore:
+    def test_it_is_the_error_of_a_fit_without_the_entries(self):
+        X = curve()
+        held_out = hold_out(X, min_observed=2, random_state=3)
+        filled = CoManifold().fit(held_out.rest()).filled_
+        expected = held_out.relative_error(filled[held_out.rows, held_out.columns])
+        score = CoManifold().fit(X).score(X, random_state=3)
+        assert score == pytest.approx(-expected, rel=1e-9)
+        assert -0.5 < score < 0
+
+    def test_every_call_draws_anew_unless_there_is_a_seed(self):
+        X = curve()
+        model = CoManifold().fit(X)
+        assert model.score(X) != model.score(X)
+        seeded = CoManifold(random_state=5).fit(X)
+        assert seeded.score(X) == seeded.score(X) == model.score(X, random_state=5)
+
+    def test_new_rows_are_predicted_with_the_help_of_the_fitted_ones(self):
+        X = curve(0.6)
+        few, others = X[::6], np.delete(X, np.s_[::6], axis=0)
+        alone = CoManifold(1).fit(few).score(few, random_state=0)
+        together = CoManifold(1).fit(others).score(few, random_state=0)
+        assert together > alone + 0.1
+
+    def test_too_few_entries_are_refused(self):
+        X = random_matrix(0)
+        model = CoManifold().fit(X)
+        few = np.full((2, X.shape[1]), np.nan)
+        few[:, 0] = 1.0
+        with pytest.raises(ValueError, match="too few observed entries"):
+            model.score(few)
+
+    def test_in_a_grid_search_and_in_cross_validation(self):
+        X = curve()
+        grid = {"scale_weights": ["learned", "cost"]}
+        folds = KFold(2, shuffle=True, random_state=0)
+        search = GridSearchCV(CoManifold(random_state=0), grid, cv=folds).fit(X)
+        assert search.best_params_ == {"scale_weights": "learned"}
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        scores = cross_validate(CoManifold(random_state=0), X, cv=folds)["test_score"]
+        assert (scores > -0.5).all()
