@@ -280,6 +280,15 @@ def test_estimates_are_compared_with_the_better_means():
     assert "row means" in unreliable_estimates(HeldOutErrors(50, 0.9, 0.9, 1.2))[0]
 
 
+def test_entries_removed_with_a_usual_seed_leave_others_to_hold_out(comanifold, tmp_path):
+    # The generator of the same seed would have held out just the entries that are missing.
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((50, 40)) < 0.5, np.nan, rng.normal(size=(50, 40)))
+    np.save(tmp_path / "t.npy", X)
+    found = comanifold("fit", "t.npy", "-o", "out", "--json").json
+    assert 50 < found["held_out"]["n_held_out"] < 150
+
+
 # Long fits: expected time, checkpoints and interruptions
 
 
