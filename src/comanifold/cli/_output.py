@@ -9,8 +9,6 @@ from types import TracebackType
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 # Without a terminal, progress is printed at most this often.
 _SECONDS_BETWEEN_LINES = 30.0
@@ -46,20 +44,24 @@ class ProgressBar:
     """
 
     def __init__(self, task: str = "", *, transient: bool = False, quiet: bool = False):
+        from rich.console import Console  # here, so that help is quick
+
         self._console = Console(stderr=True, highlight=False, quiet=quiet)
         self._task, self._transient = task, transient
-        self._bar: Progress | None = None
+        self._bar: Any = None
         self._started: float | None = None
         self._n_before = 0
         self._last_line = time.monotonic() - (0.0 if transient else _SECONDS_BETWEEN_LINES)
 
     def __enter__(self) -> "ProgressBar":
         if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(elapsed_when_finished=True),
+            from rich import progress
+
+            self._bar = progress.Progress(
+                progress.TextColumn("{task.description}"),
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TimeRemainingColumn(elapsed_when_finished=True),
                 console=self._console,
                 speed_estimate_period=600.0,
                 transient=self._transient,

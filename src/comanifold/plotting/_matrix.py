@@ -11,11 +11,11 @@ from ._style import (
     MODES,
     Palette,
     axes_to_draw_on,
-    beyond,
     check_model,
     check_scale,
     clusters_at,
     clusters_palette,
+    colour_bar_ends,
     colours_of,
     draw_legend,
     labels_of_modes,
@@ -197,5 +197,5 @@ def colour_bar(ax: Any, image: Any, *, filled: bool, name: str, **options: Any) 
     shown = image.get_array()
     hidden = np.ma.getmaskarray(shown).any()
     label = f"{name} (white: {'no data' if filled else 'missing'})" if hidden else name
-    ends = beyond(shown, image.get_clim())
+    ends = colour_bar_ends(shown, image.get_clim())
     image.axes.figure.colorbar(image, ax=ax, label=label, extend=ends, **options)

@@ -94,7 +94,7 @@ def usual_limits(values: Array) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
-def beyond(values: Array, limits: tuple[float, float]) -> str:
+def colour_bar_ends(values: Array, limits: tuple[float, float]) -> str:
     """Return which ends of a colour bar have values beyond them, in Matplotlib's terms."""
     below, above = np.nanmin(values) < limits[0], np.nanmax(values) > limits[1]
     return {(True, True): "both", (True, False): "min", (False, True): "max"}.get(

@@ -47,11 +47,11 @@ def matrix_data(model: "CoManifold", steps: list[int]) -> dict[str, Any]:
     place = np.ix_(model.row_order_, model.column_order_)
     observed, filled = model.data_[place], model.filled_[place]
     is_there = ~np.isnan(observed)
-    sizes = _sums(np.ones_like(filled), steps)
-    counts = _sums(is_there.astype(float), steps)
-    known = _sums((~np.isnan(filled)).astype(float), steps)
+    sizes = _cell_sums(np.ones_like(filled), steps)
+    counts = _cell_sums(is_there.astype(float), steps)
+    known = _cell_sums((~np.isnan(filled)).astype(float), steps)
     in_units = (np.nan_to_num(filled) - model.mean_) / model.scale_
-    filled_cells = _over(_sums(np.where(np.isnan(filled), 0.0, in_units), steps), known)
+    filled_cells = _divide(_cell_sums(np.where(np.isnan(filled), 0.0, in_units), steps), known)
     limits = np.nanquantile(filled_cells, [0.01, 0.99]) * model.scale_ + model.mean_
     data = {
         "size": list(sizes.shape),
@@ -63,7 +63,7 @@ def matrix_data(model: "CoManifold", steps: list[int]) -> dict[str, Any]:
     }
     if max(steps) > 1:
         seen = np.where(is_there, in_units, 0.0)
-        data["observed"] = pack(_over(_sums(seen, steps), counts), "Float32Array")
+        data["observed"] = pack(_divide(_cell_sums(seen, steps), counts), "Float32Array")
     return data
 
 
@@ -82,7 +82,7 @@ def scale_data(model: "CoManifold", steps: list[int], max_values: int) -> dict[s
     ]
     labels = [[_renumbered(label) for label in of_mode] for of_mode in own]
     groups = [
-        [_alike(label, step) for label in of_mode]
+        [_cell_groups(label, step) for label in of_mode]
         for of_mode, step in zip(labels, steps, strict=True)
     ]
     sizes = [[int(group.max()) + 1 for group in of_mode] for of_mode in groups]
@@ -92,7 +92,7 @@ def scale_data(model: "CoManifold", steps: list[int], max_values: int) -> dict[s
         values = (scale.values - model.mean_) / model.scale_
         means = np.pad(values, ((0, 1), (0, 1)), constant_values=np.nan)
         for mode in (0, 1):
-            groups[mode][i] = _at_most(groups[mode][i], max_groups)
+            groups[mode][i] = _limit_groups(groups[mode][i], max_groups)
             means = _group_means(means, own[mode][i], groups[mode][i], steps[mode], axis=mode)
         codes, low, high = _rounded(means)
         tables.append(codes.ravel())
@@ -110,14 +110,14 @@ def scale_data(model: "CoManifold", steps: list[int], max_values: int) -> dict[s
     }
 
 
-def _sums(values: Array, steps: list[int]) -> Array:
+def _cell_sums(values: Array, steps: list[int]) -> Array:
     """Return the sums over cells of steps[0] rows and steps[1] columns."""
     for axis, step in enumerate(steps):
         values = np.add.reduceat(values, np.arange(0, values.shape[axis], step), axis=axis)
     return values
 
 
-def _over(sums: Array, counts: Array) -> Array:
+def _divide(sums: Array, counts: Array) -> Array:
     """Return sums / counts, NaN where the count is zero."""
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
 
@@ -130,14 +130,14 @@ def _renumbered(labels: Labels) -> Labels:
     return np.where(labels < 0, -1, rank[inverse])
 
 
-def _alike(labels: Labels, step: int) -> Labels:
+def _cell_groups(labels: Labels, step: int) -> Labels:
     """Return the group of each cell; cells with the same multiset of labels form a group."""
     n_lost = -len(labels) % step
     cells = np.sort(np.append(labels, np.full(n_lost, -2)).reshape(-1, step), axis=1)
     return _renumbered(np.unique(cells, axis=0, return_inverse=True)[1].ravel())
 
 
-def _at_most(groups: Labels, max_groups: int) -> Labels:
+def _limit_groups(groups: Labels, max_groups: int) -> Labels:
     """Return the groups, or runs of neighbouring cells if there are too many groups."""
     if groups.max() < max_groups:
         return groups
@@ -164,7 +164,7 @@ def _group_means(means: Array, labels: Labels, groups: Labels, step: int, *, axi
     totals = np.expand_dims(members.sum(axis=1), 1 - axis)
     has_values = np.broadcast_to(totals, sums.shape)
     lost = np.isnan(means).all(axis=axis, keepdims=True)
-    return np.where(lost, np.nan, _over(sums, has_values))
+    return np.where(lost, np.nan, _divide(sums, has_values))
 
 
 def _rounded(values: Array) -> tuple[NDArray[np.uint16], float, float]:
