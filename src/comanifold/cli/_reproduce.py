@@ -15,7 +15,7 @@ _SECONDS_TO_CONNECT = 10
 
 
 @click.command(epilog="Example: comanifold reproduce all --out results --jobs 4")
-@click.argument("what", nargs=-1, type=click.Choice(("all", *_NAMES)))
+@click.argument("what", metavar="[WHAT]...", nargs=-1, type=click.Choice(("all", *_NAMES)))
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
