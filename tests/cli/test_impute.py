@@ -143,6 +143,6 @@ def test_doubts_take_preprocessing_into_account(comanifold, tmp_path):
         "id,a,b,c\n" + "".join(f"p{i},{','.join(map(str, row))}\n" for i, row in enumerate(values))
     )
     plain = comanifold("impute", "t.csv", "-o", "plain.csv").text
-    assert "say --standardize" in plain.split("Expected time")[0]
+    assert "use --standardize" in plain.split("Expected time")[0]
     prepared = comanifold("impute", "t.csv", "-o", "other.csv", "--standardize").text
-    assert "say --standardize" not in prepared
+    assert "use --standardize" not in prepared
