@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._parallel import check_backend, in_parallel, plain_interrupts, single_threaded_blas
 from ..graphs import CandidatePairs, Graph, Pairs
 from ..penalties import Penalty
-from ..solvers import Solved, Surface
+from ..solvers import Method, Solved, Surface
 from .checkpoint import Checkpoint
 from .held_out import Hidden
 from .low_rank import Factors, LowRankCompletion, fill_in
@@ -208,12 +208,9 @@ def _begin(
         X,
         row_graph,
         column_graph,
-        penalty=settings.penalty,
-        solver=settings.solver,
+        Method(settings.penalty, settings.solver, settings.max_iter, settings.tol),
         continuation=settings.continuation,
         stride=settings.stride,
-        max_iter=settings.max_iter,
-        tol=settings.tol,
     )
     first = surface.start() if settings.start is None else surface.solve(*settings.start)
     return Beginning(row_graph, column_graph, pairs, surface, first)

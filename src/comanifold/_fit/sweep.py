@@ -178,7 +178,7 @@ def _arm(
     with single_threaded_blas():
         if own:
             _add(part, start, ground.weights)
-        for solved in ground.surface.arm(start, direction):
+        for solved in ground.surface.path(start, direction):
             _add(part, solved, ground.weights)
             if ground.stop.is_up:
                 break

@@ -52,13 +52,13 @@ def expected_seconds(model: "CoManifold", shape: tuple[int, int]) -> float:
 
 def is_compiled() -> bool:
     """Whether the kernels have been compiled before."""
-    return any(_cache_folder().glob("_descent_kernels.*.nbi"))
+    return any(_cache_folder().glob("descent.*.nbi"))
 
 
 def _cache_folder() -> Path:
-    from ..solvers import _descent_kernels
+    from ..solvers.kernels import descent
 
-    kernels = (value for value in vars(_descent_kernels).values() if hasattr(value, "stats"))
+    kernels = (value for value in vars(descent).values() if hasattr(value, "stats"))
     return Path(next(kernels).stats.cache_path)
 
 

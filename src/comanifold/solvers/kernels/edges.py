@@ -1,8 +1,112 @@
-"""Compiled loops over the edges of a graph alone: components, neighbours, contraction."""
+"""Edges of a graph: connected components, contraction, lengths, costs and majoriser weights.
+
+A penalty comes as a `PenaltyKernel`, whose functions are called by their addresses.
+"""
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
-from ._kernels import kernel
+from . import kernel
+
+# Slopes are at most this: an infinite one times a length of zero would not be a number.
+STEEPEST = 1e300
+
+
+@intrinsic
+def _call(_, address, z, parameters, out, n):
+    """Call a function of `PenaltyKernel` on contiguous arrays."""
+    arrays = z, parameters, out
+
+    def generate(context, builder, __, arguments):
+        at, n, *values = arguments[0], arguments[4], *arguments[1:4]
+        pointers = [
+            context.make_array(array)(context, builder, value).data
+            for array, value in zip(arrays, values, strict=True)
+        ]
+        passed = [pointers[0], n, pointers[1], pointers[2]]
+        function = ir.FunctionType(ir.VoidType(), [value.type for value in passed])
+        builder.call(builder.inttoptr(at, function.as_pointer()), passed)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, *arrays, types.intp), generate
+
+
+@kernel
+def evaluate(address, z, parameters):
+    """A function of a `PenaltyKernel` at the distances z."""
+    out = np.empty(z.shape[0])
+    _call(address, z, parameters, out, z.shape[0])
+    return out
+
+
+@kernel
+def edge_costs(norms, weights, penalty):
+    """weight Omega(z) for every edge."""
+    costs = evaluate(penalty.value, norms, penalty.parameters)
+    for e in range(norms.shape[0]):
+        costs[e] *= weights[e]
+    return costs
+
+
+@kernel
+def majoriser_weights(norms, weights, penalty):
+    """weight Omega'(z) / z for every edge, zero for one of length zero."""
+    slopes = evaluate(penalty.derivative, norms, penalty.parameters)
+    for e in range(norms.shape[0]):
+        z = norms[e]
+        slopes[e] = min(weights[e] * slopes[e], STEEPEST) / z if z > 0.0 else 0.0
+    return slopes
+
+
+@kernel
+def edge_norms(V, edges, sizes):
+    """z[e] = sqrt(sum_b sizes[b] (V[i, b] - V[j, b])^2) for e = (i, j)."""
+    norms = np.empty(edges.shape[0])
+    for e in range(edges.shape[0]):
+        vi, vj = V[edges[e, 0]], V[edges[e, 1]]
+        total = 0.0
+        for b in range(V.shape[1]):
+            d = vi[b] - vj[b]
+            total += sizes[b] * d * d
+        norms[e] = np.sqrt(total)
+    return norms
+
+
+@kernel
+def laplacian(V, adjacency, weights, out):
+    """out = L(weights) V, as sums of differences: w (v_i - v_j) keeps its digits for large w."""
+    start, neighbor, edge = adjacency
+    m, n = V.shape
+    for i in range(m):
+        v, o = V[i], out[i]
+        for b in range(n):
+            o[b] = 0.0
+        k, end = start[i], start[i + 1]
+        while k + 3 < end:
+            v0, v1 = V[neighbor[k]], V[neighbor[k + 1]]
+            v2, v3 = V[neighbor[k + 2]], V[neighbor[k + 3]]
+            w0, w1 = weights[edge[k]], weights[edge[k + 1]]
+            w2, w3 = weights[edge[k + 2]], weights[edge[k + 3]]
+            for b in range(n):
+                x = v[b]
+                o[b] += w0 * (x - v0[b]) + w1 * (x - v1[b]) + w2 * (x - v2[b]) + w3 * (x - v3[b])
+            k += 4
+        while k < end:
+            v0, w0 = V[neighbor[k]], weights[edge[k]]
+            for b in range(n):
+                o[b] += w0 * (v[b] - v0[b])
+            k += 1
+
+
+@kernel
+def n_labels(labels):
+    """The number of labels 0, 1, ..."""
+    largest = -1
+    for label in labels:
+        largest = max(largest, label)
+    return largest + 1
 
 
 @kernel
@@ -113,21 +217,3 @@ def contract_edges(pairs, weights, labels, n_clusters):
             new_weights[n_new] = weight[e]
             n_new += 1
     return new_pairs[:n_new].copy(), new_weights[:n_new].copy()
-
-
-@kernel
-def independent_edges(order, pairs, adjacency):
-    """Mark edges of `order`, first come first served, no two of which touch or are adjacent."""
-    start, neighbor, _ = adjacency
-    taken = np.zeros(pairs.shape[0], dtype=np.bool_)
-    blocked = np.zeros(start.shape[0] - 1, dtype=np.bool_)
-    for e in order:
-        if blocked[pairs[e, 0]] or blocked[pairs[e, 1]]:
-            continue
-        taken[e] = True
-        for end in range(2):
-            node = pairs[e, end]
-            blocked[node] = True
-            for k in range(start[node], start[node + 1]):
-                blocked[neighbor[k]] = True
-    return taken
