@@ -10,29 +10,31 @@ that add up to minus the gradient of the data term: along D_e U and c_e long on 
 length, any that are no longer than c_e on fused edges (the optimality condition of fused edges).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
 from ..penalties import Penalty, get_penalty
+from .kernels.blocks import block_means
 from .kernels.dual import divergence
 from .kernels.quadratic import lower_quadratic, quadratic_residual
 from .problem import Array, Iterate, Problem
 
-# Conjugate gradient steps between two reweightings of the potentials, and the factor by which they
-# lower the residual.
-_STEPS = np.int64(30)
-_REDUCTION = 0.1
+# Conjugate gradient steps between two reweightings of the potentials, and the share of the tolerance
+# to which they lower the residual, but by no more than a factor.
+_STEPS = np.int64(200)
+_SHARE = 0.6
+_REDUCTION = 0.01
 
 # The damping of the potentials, as a share of what the tolerance allows.
-_DAMPING = 0.03
+_DAMPING = 0.3
 
-# The search for potentials ends when this many reweightings in a row lower the residual by less
-# than a fifth.
-_MAX_IDLE = 2
+# The search for potentials ends when this many reweightings have not lowered the residual by a
+# fifth.
+_MAX_IDLE = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,20 +145,40 @@ class Dual:
 class Potentials:
     """Dual vectors of the fused edges as differences of values at their ends.
 
-    The vector of the edge (i, j) is c_e (v_i - v_j) / max(1, ||v_i - v_j||), at most c_e long.
-    That takes one matrix, not one vector for every edge.
+    The vector of the edge (i, j) is c_e d / max(1, ||d||) with d = share (v_i - v_j), at most c_e
+    long; `shares` has one number for rows and one for columns. That takes one matrix, not one
+    vector for every edge.
     """
 
     values: Array
+    shares: tuple[float, float] = (1.0, 1.0)
+
+    def scaled(self, row_factor: float, column_factor: float) -> "Potentials":
+        """The same dual vectors at multiplied costs."""
+        return Potentials(
+            self.values, (self.shares[0] / row_factor, self.shares[1] / column_factor)
+        )
+
+    def centred(self, problem: Problem, iterate: Iterate) -> "Potentials":
+        """The same dual vectors with values of mean zero on the blocks of an estimate."""
+        labels = iterate.row_labels, iterate.column_labels
+        means = problem.contract(self.values, *labels)[1]
+        return replace(self, values=self.values - means[np.ix_(*labels)])
+
+    def lengths(self, problem: Problem) -> tuple[Array, Array]:
+        """||d||: above 1 the dual vector is as long as it may be."""
+        rows, columns = problem.norms(self.values)
+        return self.shares[0] * rows, self.shares[1] * columns
 
     def weights(
         self, problem: Problem, norms: tuple[Array, Array], caps: tuple[Array, Array]
     ) -> tuple[Array, Array]:
-        """c_e / max(1, ||v_i - v_j||) on edges of length zero, and 0 on others."""
-        lengths = problem.norms(self.values)
+        """share c_e / max(1, ||d||) on edges of length zero, and 0 on others."""
         return tuple(
-            np.where(norm == 0, cap / np.maximum(length, 1.0), 0.0)
-            for norm, cap, length in zip(norms, caps, lengths, strict=True)
+            np.where(norm == 0, share * cap / np.maximum(length, 1.0), 0.0)
+            for share, norm, cap, length in zip(
+                self.shares, norms, caps, self.lengths(problem), strict=True
+            )
         )
 
     def fused_pull(
@@ -201,7 +223,13 @@ def stationarity(problem: Problem, U: Array, penalty: Penalty, dual: Dual | Pote
 
 
 def find_potentials(
-    problem: Problem, U: Array, penalty: Penalty, *, tol: float, max_iter: int
+    problem: Problem,
+    U: Array,
+    penalty: Penalty,
+    guess: Potentials | None = None,
+    *,
+    tol: float,
+    max_iter: int,
 ) -> tuple[Potentials, float, int]:
     """Search dual vectors of the fused edges that meet the optimality condition to `tol`.
 
@@ -215,41 +243,71 @@ def find_potentials(
     G = problem.gradient(U, penalty, norms)
     size = np.sqrt(problem.counts.sum())
     shape = U.shape
-    damping = _DAMPING * tol * size / np.sqrt(sum(shape))
+    best = potentials = guess or Potentials(np.zeros(shape))
+    without = np.linalg.norm(G) / size
+    sizes = problem.row_sizes, problem.column_sizes
+    damping = _DAMPING * tol * size * min(potentials.shares) / np.sqrt(sum(shape))
     counts, means = np.full(shape, damping), -G / damping
-    ones = np.ones(shape[0]), np.ones(shape[1])
     adjacency = problem.rows.adjacency, problem.columns.adjacency
-    best = potentials = Potentials(np.zeros(shape))
-    lowest, residual, n_idle = np.inf, np.inf, 0
+    lowest, goal, n_idle = np.inf, np.inf, 0
     R = np.empty(shape)
     for n_iter in range(max_iter + 1):
         weights = potentials.weights(problem, norms, caps)
-        quadratic_residual(potentials.values, means, counts, *ones, *adjacency, *weights, R)
-        last, residual = residual, np.linalg.norm(R + damping * potentials.values) / size
+        quadratic_residual(potentials.values, means, counts, *sizes, *adjacency, *weights, R)
+        residual = np.linalg.norm(R + damping * potentials.values) / size
+        if n_iter == 0 and residual > without:  # a guess that is worse than none
+            potentials = replace(potentials, values=np.zeros(shape))
+            weights = potentials.weights(problem, norms, caps)
+            R, residual = -G, without
         if residual < lowest:
             best, lowest = potentials, residual
-        n_idle = n_idle + 1 if residual > 0.8 * last else 0
+        n_idle += 1
+        if lowest < goal:
+            n_idle, goal = 0, 0.8 * lowest
         if residual <= tol or n_idle == _MAX_IDLE or n_iter == max_iter:
             break
         values = potentials.values.copy()
-        lower_quadratic(values, R, counts, *ones, *adjacency, *weights, _STEPS, _REDUCTION)
-        potentials = Potentials(values)
+        reduction = max(_SHARE * tol / residual, _REDUCTION)
+        lower_quadratic(values, R, counts, *sizes, *adjacency, *weights, _STEPS, reduction)
+        potentials = replace(potentials, values=values)
     return (best if lowest <= tol else potentials), float(lowest), n_iter
 
 
 def carries_gradient(iterate: Iterate, problem: Problem, penalty: Penalty) -> bool:
-    """Whether the fused edges surely meet their optimality condition, whatever its vectors are.
+    """Whether the fused edges surely meet their optimality condition, by a bound on their vectors.
 
     Within a cluster of rows, the edges of a spanning tree can carry any gradient that adds up to
-    zero, none of them more than its total; where the gradient of an entry does not add up to zero
-    over the rows of its block, it does so over its columns.
+    zero over its rows, none of them more than half the sum of its norms. So row edges can carry
+    what the gradient deviates by from its mean over each cluster of rows, and column edges these
+    means; or the other way round.
     """
-    row_cap, column_cap = _least_caps(problem, penalty)
+    caps = _least_caps(problem, penalty)
     gradient = problem.gradient(iterate.estimate, penalty)
-    return bool(
-        row_cap >= 2.0 * np.linalg.norm(gradient, axis=1).sum()
-        and column_cap >= 2.0 * np.linalg.norm(gradient, axis=0).sum()
+    labels = iterate.row_labels, iterate.column_labels
+    return any(
+        caps[mode] >= largest and caps[1 - mode] >= largest_of_means
+        for mode, G in enumerate((gradient, gradient.T))
+        for largest, largest_of_means in [_tree_bounds(G, labels[mode], labels[1 - mode])]
     )
+
+
+def _tree_bounds(
+    G: Array, row_labels: NDArray[np.intp], column_labels: NDArray[np.intp]
+) -> tuple[float, float]:
+    """Bounds on dual vectors: of rows for deviations from means over them, of columns for these."""
+    means = _means_by_label(G, row_labels)[row_labels]
+    from_means = means.T - _means_by_label(means.T, column_labels)[column_labels]
+    return _half_sum_of_norms(G - means, row_labels), _half_sum_of_norms(from_means, column_labels)
+
+
+def _means_by_label(G: Array, labels: NDArray[np.intp]) -> Array:
+    m, n = G.shape
+    G, n_labels = np.ascontiguousarray(G), int(labels.max()) + 1
+    return block_means(G, np.ones(m), np.ones(n), labels, np.arange(n), n_labels, n)
+
+
+def _half_sum_of_norms(G: Array, labels: NDArray[np.intp]) -> float:
+    return 0.5 * float(np.bincount(labels, np.linalg.norm(G, axis=1)).max())
 
 
 def carries_gradient_up_to(bound: float, problem: Problem, penalty: Penalty) -> bool:

@@ -44,7 +44,7 @@ _MAX_REWEIGHTINGS = 12
 _MAX_SPLITS = 8
 
 # The share of the tolerance that the residual is given where the duality gap decides.
-_SHARE_OF_GAP = 0.1
+_SHARE_OF_GAP = 0.3
 
 # Halvings of the step along which clusters are split.
 _MAX_HALVINGS = 20
@@ -81,17 +81,20 @@ def continue_fast(
     problem: Problem,
     penalty: CompiledPenalty,
     constant: float,
+    guess: Potentials | None,
     *,
     max_iter: int,
     tol: float,
 ) -> Outcome:
     """Minimise the objective of `problem` from the solution at smaller costs.
 
-    `iterate` is that solution on the blocks of `problem` that it has fused, `constant` the
-    objective with all that is connected fused.
+    `iterate` is that solution on the blocks of `problem` that it has fused, `guess` its dual
+    vectors, and `constant` the objective with all that is connected fused.
     """
     done = run_descent(iterate, penalty, CONTINUED, max_iter=max_iter, tol=tol)
-    return _secure(done, problem, penalty, constant, max_iter=max_iter, tol=tol)
+    if guess is not None and done.outcome.iterate.V.shape != iterate.V.shape:
+        guess = guess.centred(problem, iterate)
+    return _secure(done, problem, penalty, constant, guess, max_iter=max_iter, tol=tol)
 
 
 def run_descent(
@@ -141,6 +144,7 @@ def _secure(
     problem: Problem,
     penalty: CompiledPenalty,
     constant: float,
+    guess: Potentials | None = None,
     *,
     max_iter: int,
     tol: float,
@@ -156,7 +160,6 @@ def _secure(
         more = run_descent(start, penalty, _from_scratch(tol), max_iter=left, tol=tol)
         done = Descent(_append(done.outcome, more.outcome), more.gradient_bound)
     precision = _SHARE_OF_GAP * tol if penalty.is_linear else tol
-    dual: Dual | Potentials = Dual.zeros(problem)
     for _ in range(_MAX_SPLITS):
         outcome = done.outcome
         if not penalty.is_linear and (
@@ -166,12 +169,12 @@ def _secure(
             return outcome
         left = max_iter - outcome.n_iter
         if left <= 0:
-            return replace(outcome, dual=dual)
+            return replace(outcome, dual=guess or Dual.zeros(problem))
         U = outcome.iterate.estimate
-        dual, residual, n_iter = find_potentials(
-            problem, U, penalty, tol=precision, max_iter=min(left, _MAX_REWEIGHTINGS)
+        guess, residual, n_iter = find_potentials(
+            problem, U, penalty, guess, tol=precision, max_iter=min(left, _MAX_REWEIGHTINGS)
         )
-        outcome = replace(outcome, n_iter=outcome.n_iter + n_iter, dual=dual)
+        outcome = replace(outcome, n_iter=outcome.n_iter + n_iter, dual=guess)
         if _is_optimal(problem, outcome, penalty, residual, tol):
             return outcome
         left = max_iter - outcome.n_iter
@@ -181,7 +184,7 @@ def _secure(
         if residual <= precision:
             precision *= _SHARE_OF_GAP
         else:
-            start = _split(outcome.iterate, problem, penalty, dual)
+            start = _split(outcome.iterate, problem, penalty, guess)
             if start is None:
                 break
         more = run_descent(start, penalty, CONTINUED, max_iter=left, tol=precision)
@@ -190,7 +193,7 @@ def _secure(
     if left <= 0:
         return outcome
     U = outcome.iterate.estimate
-    more = minimise_by_multipliers(problem, U, penalty, max_iter=left, tol=tol, dual=dual)
+    more = minimise_by_multipliers(problem, U, penalty, max_iter=left, tol=tol, dual=guess)
     return _append(outcome, more)
 
 
@@ -212,7 +215,7 @@ def _split(
     Edges whose dual vectors stay within their caps keep their ends together.
     """
     U = iterate.estimate
-    lengths = problem.norms(potentials.values)
+    lengths = potentials.lengths(problem)
     fused = problem.norms(U)
     rows = problem.rows.components((fused[0] == 0) & (lengths[0] <= 1.0))
     columns = problem.columns.components((fused[1] == 0) & (lengths[1] <= 1.0))

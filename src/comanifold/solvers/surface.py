@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..graphs import Graph
 from ..penalties import compile_penalty, rescale
-from .certificate import Certificate
+from .certificate import Certificate, Potentials
 from .fast import all_fused, continue_fast, tidy
 from .problem import Array, Edges, Iterate, Outcome, Problem
 from .solve import Method, certify, status_of
@@ -94,10 +94,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class Solved:
-    """A scale and its estimate."""
+    """A scale, its estimate and, where they were needed, the dual vectors of its fused edges."""
 
     scale: Scale
     iterate: Iterate
+    potentials: Potentials | None = None
 
 
 class Surface:
@@ -134,6 +135,7 @@ class Surface:
                 problem,
                 self._penalty,
                 self._constant_objective,
+                start.potentials.scaled(*growth) if start.potentials else None,
                 **self._method.stop,
             )
         else:
@@ -166,7 +168,8 @@ class Surface:
             status=status_of(certificate, outcome.n_iter, self._method),
             seconds=time.perf_counter() - began,
         )
-        return Solved(scale, outcome.iterate)
+        dual = outcome.dual
+        return Solved(scale, outcome.iterate, dual if isinstance(dual, Potentials) else None)
 
     def _minimise(self, problem: Problem, init: Array | None) -> Outcome:
         """Solve on all rows and columns, and again from one cluster where that is lower.
