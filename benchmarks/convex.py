@@ -16,7 +16,7 @@ import numpy as np
 from _problems import gaussian_graph, lung500, timed
 
 from comanifold import co_cluster
-from comanifold.solvers._problem import Problem
+from comanifold.solvers.problem import Problem
 
 
 def main():

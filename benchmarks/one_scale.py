@@ -18,8 +18,8 @@ import numpy as np
 from _problems import lung500, timed
 
 from comanifold import Graph, co_cluster
-from comanifold.solvers._kernels import edge_norms, laplacian
-from comanifold.solvers._problem import Problem
+from comanifold.solvers.kernels.edges import edge_norms, laplacian
+from comanifold.solvers.problem import Problem
 
 
 def compare_solvers(X, graphs, n_costs, tol, repeat):
@@ -76,18 +76,18 @@ def measure_bandwidth(X, graphs):
     problem = Problem.build(X, *graphs, row_cost=1.0, column_cost=1.0)
     V = np.where(np.isnan(X), 0.0, X)
     out = np.empty_like(V)
-    edges, weights = problem.rows, np.ones(len(problem.rows))
+    edges, weights = problem.rows, np.ones(problem.rows.n_edges)
     bytes_per_row = 8 * V.shape[1]
     sweeps = {
         # Two rows read for each edge.
         "edge lengths": (
             lambda: edge_norms(V, edges.pairs, problem.column_sizes),
-            2 * len(edges) * bytes_per_row,
+            2 * edges.n_edges * bytes_per_row,
         ),
         # For each row its neighbours and itself read, the result written.
         "graph Laplacian": (
             lambda: laplacian(V, edges.adjacency, weights, out),
-            (2 * len(edges) + 2 * len(V)) * bytes_per_row,
+            (2 * edges.n_edges + 2 * len(V)) * bytes_per_row,
         ),
     }
     for size, where in ((V.size, "an array of the same size, in cache"), (2**25, "256 MB")):
@@ -97,7 +97,7 @@ def measure_bandwidth(X, graphs):
         for name, (call, n_bytes) in sweeps.items():
             rate = n_bytes / per_call(call)
             print(
-                f"  {name} over {len(edges)} row edges: {1e6 * n_bytes / rate:.0f} us, "
+                f"  {name} over {edges.n_edges} row edges: {1e6 * n_bytes / rate:.0f} us, "
                 f"{rate / 1e9:.1f} GB/s, {rate / (array.nbytes / seconds):.0%} of it"
             )
 

@@ -23,8 +23,8 @@ from .kernels.dual import divergence
 from .kernels.quadratic import lower_quadratic, quadratic_residual
 from .problem import Array, Iterate, Problem
 
-# Conjugate gradient steps between two reweightings of the potentials, and the share of the tolerance
-# to which they lower the residual, but by no more than a factor.
+# Conjugate gradient steps between two reweightings of the potentials; they lower the residual to
+# this share of the tolerance, but by no more than this factor.
 _STEPS = np.int64(200)
 _SHARE = 0.6
 _REDUCTION = 0.01

@@ -2,8 +2,8 @@
 
 With such a penalty, whether fused rows stay together depends on the data, and the multipliers of
 the constraints W_e = D_e U (D_e U the difference of two rows or columns) carry that information.
-The fast solver falls back on it where it cannot decide what to split. The penalty is replaced by its tangent at the
-estimate, which leaves
+The fast solver falls back on it where it cannot decide what to split. The penalty is replaced by
+its tangent at the estimate, which leaves
 
     min_U  g(U) = 1/2 ||P(X - U)||^2 + sum_e c_e ||D_e U||,   c_e = weight Omega'(length).
 

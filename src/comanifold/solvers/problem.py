@@ -28,6 +28,7 @@ from .kernels.edges import (
     component_labels,
     contract_edges,
     edge_norms,
+    is_identity,
     laplacian,
     n_labels,
 )
@@ -160,7 +161,7 @@ class Problem(NamedTuple):
     def majoriser_weights(
         self, penalty: Penalty, norms: tuple[Array, Array]
     ) -> tuple[Array, Array]:
-        """weight Omega'(z) / z: edge weights of the quadratic majoriser, which touches f from above.
+        """weight Omega'(z) / z: edge weights of the quadratic that touches f from above.
 
         Zero for an edge of length zero, which no parabola touches from above.
         """
@@ -231,10 +232,10 @@ def contract(problem, V, row_labels, column_labels):
         column_sizes[column_labels[j]] += problem.column_sizes[j]
     rows = problem.rows.pairs, problem.rows.weights, problem.rows.adjacency
     columns = problem.columns.pairs, problem.columns.weights, problem.columns.adjacency
-    if m < V.shape[0]:
+    if not is_identity(row_labels):
         pairs, weights = contract_edges(rows[0], rows[1], row_labels, m)
         rows = pairs, weights, adjacency_lists(m, pairs)
-    if n < V.shape[1]:
+    if not is_identity(column_labels):
         pairs, weights = contract_edges(columns[0], columns[1], column_labels, n)
         columns = pairs, weights, adjacency_lists(n, pairs)
     constant = problem.constant + spread

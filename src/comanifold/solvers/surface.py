@@ -195,7 +195,7 @@ class Surface:
             yield start
 
     def path(self, start: Solved, step: Step) -> Iterator[Solved]:
-        """Yield the scales beyond `start`, until one cluster is left in the mode whose cost grows."""
+        """Yield the scales beyond `start`, until the mode whose cost grows has one cluster left."""
         mode = step.index(1)
         for _ in range(_MOST_STEPS):
             if self._is_fused(start, mode):

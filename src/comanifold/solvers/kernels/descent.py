@@ -18,6 +18,7 @@ from .edges import (
     component_labels,
     edge_costs,
     edge_norms,
+    is_identity,
     majoriser_weights,
     n_labels,
 )
@@ -98,14 +99,6 @@ def evaluated(problem, V, penalty):
 
 
 @kernel
-def _any_below(lengths, threshold):
-    for z in lengths:
-        if z <= threshold:
-            return True
-    return False
-
-
-@kernel
 def collapsed(state, penalty, close):
     """The state with what is close fused, at the widest threshold that does not raise f.
 
@@ -116,13 +109,10 @@ def collapsed(state, penalty, close):
     row_unit, column_unit = np.sqrt(problem.column_sizes.sum()), np.sqrt(problem.row_sizes.sum())
     for factor in (1.0, 0.1, 0.01, 0.0):
         row_threshold, column_threshold = factor * close * row_unit, factor * close * column_unit
-        if not (
-            _any_below(state.row_norms, row_threshold)
-            or _any_below(state.column_norms, column_threshold)
-        ):
-            break
         rows = component_labels(m, problem.rows.pairs, state.row_norms <= row_threshold)
         columns = component_labels(n, problem.columns.pairs, state.column_norms <= column_threshold)
+        if is_identity(rows) and is_identity(columns):
+            break
         blocks, values = contract(problem, V, rows, columns)
         fused = evaluated(from_plain(blocks), values, penalty)
         if factor == 0.0 or fused.objective <= state.objective:

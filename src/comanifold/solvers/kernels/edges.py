@@ -3,9 +3,11 @@
 A penalty comes as a `PenaltyKernel`, whose functions are called by their addresses.
 """
 
+import ctypes
+
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 
 from . import kernel
@@ -15,7 +17,7 @@ STEEPEST = 1e300
 
 
 @intrinsic
-def _call(_, address, z, parameters, out, n):
+def _call(_, address, z, parameters, out, n):  # noqa: ARG001, types
     """Call a function of `PenaltyKernel` on contiguous arrays."""
     arrays = z, parameters, out
 
@@ -31,6 +33,13 @@ def _call(_, address, z, parameters, out, n):
         return context.get_dummy_value()
 
     return types.void(types.intp, *arrays, types.intp), generate
+
+
+if config.DISABLE_JIT:  # for coverage and debugging: the same call in Python
+    _prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+
+    def _call(address, z, parameters, out, n):
+        _prototype(address)(z.ctypes.data, n, parameters.ctypes.data, out.ctypes.data)
 
 
 @kernel
@@ -107,6 +116,15 @@ def n_labels(labels):
     for label in labels:
         largest = max(largest, label)
     return largest + 1
+
+
+@kernel
+def is_identity(labels):
+    """Whether every node has its own index for a label."""
+    n_moved = 0
+    for i in range(labels.shape[0]):
+        n_moved += labels[i] != i
+    return n_moved == 0
 
 
 @kernel

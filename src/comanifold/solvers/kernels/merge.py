@@ -17,7 +17,8 @@ plus the change of the data term, whose gradient is kept together with that of t
 Edges of the other mode only get shorter and are left out. Nothing but the bound's own
 coefficients is needed, so the penalty can be any.
 
-`pair_bounds` computes the change for one pair at a time, exactly but for the edges of the other mode.
+`pair_bounds` computes the change for one pair at a time, exact but for the edges of the other
+mode.
 """
 
 import numpy as np

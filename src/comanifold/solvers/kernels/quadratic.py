@@ -12,8 +12,8 @@ with the graph Laplacians Lr and Lc: the mask stays in it, and nothing is filled
 import numpy as np
 
 from . import inlined, kernel
-from .edges import laplacian
 from .blocks import transpose
+from .edges import laplacian
 
 
 @kernel
