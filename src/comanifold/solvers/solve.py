@@ -190,9 +190,10 @@ def certify(
     outcome: Outcome, problem: Problem, penalty: CompiledPenalty, objective: float
 ) -> Certificate:
     """The certificate in standard units, with the dual point of a linear penalty."""
-    dual, U = outcome.dual, outcome.iterate.estimate
+    dual = outcome.dual
     if dual is None:
         return Certificate(stationarity=outcome.stationarity)
+    U = outcome.iterate.estimate
     residual = stationarity(problem, U, penalty, dual)
     if not penalty.is_linear:
         return Certificate(stationarity=residual)

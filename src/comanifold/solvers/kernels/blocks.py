@@ -31,7 +31,9 @@ def block_means(V, row_sizes, column_sizes, row_labels, column_labels, m, n):
         row_total[row_labels[i]] += row_sizes[i]
     for j in range(V.shape[1]):
         column_total[column_labels[j]] += column_sizes[j]
-    column_share = column_sizes / column_total[column_labels]
+    column_share = np.empty(V.shape[1])
+    for j in range(V.shape[1]):
+        column_share[j] = column_sizes[j] / column_total[column_labels[j]]
     by_row = np.zeros((m, V.shape[1]))
     for i in range(V.shape[0]):
         share, v, mean = row_sizes[i] / row_total[row_labels[i]], V[i], by_row[row_labels[i]]

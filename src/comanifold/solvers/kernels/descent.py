@@ -98,7 +98,7 @@ def evaluated(problem, V, penalty):
     return State(problem, V, row_norms, column_norms, objective)
 
 
-@kernel
+@inlined
 def collapsed(state, penalty, close):
     """The state with what is close fused, at the widest threshold that does not raise f.
 
@@ -275,15 +275,18 @@ def descend(problem, V, penalty, schedule, max_iter, tol):
     history = [state.objective]
     merge_at, since_merging, step = schedule.merge_at, 0, schedule.extrapolation
     n_iter = 0
+    is_done = False
     while True:
         lowest, before = state.objective, state.problem
         state, rows, columns = collapsed(state, penalty, CLOSE)
         if state.V.shape != last.shape:
             last, labels = _follow(last, labels, before, rows, columns)
         row_w, column_w, R = _residual(state, penalty)
+        residual = _relative_norm(state.problem, R, n_observed)
+        if is_done:
+            break
         if n_iter > 0:
             history.append(min(state.objective, lowest))
-            residual = _relative_norm(state.problem, R, n_observed)
             if residual <= merge_at or since_merging == schedule.merge_every:
                 since_merging = 0
                 before = state.problem
@@ -295,40 +298,36 @@ def descend(problem, V, penalty, schedule, max_iter, tol):
                     history.append(state.objective)
                     row_w, column_w, R = _residual(state, penalty)
                 elif residual <= tol:
-                    break
+                    is_done = True
                 else:
                     merge_at = max(tol, 0.1 * min(merge_at, residual))
-        if n_iter == max_iter:
-            break
-        n_iter += 1
-        since_merging += 1
-        blocks, V = state.problem, state.V.copy()
-        lower_quadratic(
-            V, R, blocks.counts, blocks.row_sizes, blocks.column_sizes, blocks.rows.adjacency,
-            blocks.columns.adjacency, row_w, column_w, CG_STEPS, CG_REDUCTION,
-        )  # fmt: skip
-        lower = evaluated(blocks, V, penalty)
-        if not lower.objective <= state.objective:  # nothing left to gain but rounding errors
-            break
-        state = lower
-        if step > 0.0:
-            farther = evaluated(blocks, _extrapolated(V, last, step), penalty)
-            if farther.objective < lower.objective:
-                state = farther
-                step = min(LONGER * step, LONGEST)
-            else:
-                step *= SHORTER
-        last = V
-
-    V = state.V.copy()
-    if _clip(state.problem, V):
-        state = evaluated(state.problem, V, penalty)
-    before = state.problem
-    state, rows, columns = collapsed(state, penalty, CLOSE)
-    _, labels = _follow(V, labels, before, rows, columns)
+        is_done = is_done or n_iter == max_iter
+        if not is_done:
+            n_iter += 1
+            since_merging += 1
+            blocks, V = state.problem, state.V.copy()
+            lower_quadratic(
+                V, R, blocks.counts, blocks.row_sizes, blocks.column_sizes, blocks.rows.adjacency,
+                blocks.columns.adjacency, row_w, column_w, CG_STEPS, CG_REDUCTION,
+            )  # fmt: skip
+            lower = evaluated(blocks, V, penalty)
+            if lower.objective <= state.objective:
+                state = lower
+                if step > 0.0:
+                    farther = evaluated(blocks, _extrapolated(V, last, step), penalty)
+                    if farther.objective < lower.objective:
+                        state = farther
+                        step = min(LONGER * step, LONGEST)
+                    else:
+                        step *= SHORTER
+                last = V
+            else:  # nothing left to gain but rounding errors
+                is_done = True
+        if is_done:
+            V = state.V.copy()
+            if _clip(state.problem, V):
+                state = evaluated(state.problem, V, penalty)
     if state.objective < history[-1]:
         history.append(state.objective)
-    row_w, column_w, R = _residual(state, penalty)
-    residual = _relative_norm(state.problem, R, n_observed)
     bound = _gradient_bound(state, row_w, column_w)
     return plain(state.problem), state.V, labels, np.array(history), n_iter, residual, bound
