@@ -45,11 +45,12 @@ class Certificate:
     ----------
     stationarity : float
         Norm of the residual of the stationarity condition, relative to the norm of the centred
-        data: P(U - X) plus the pull of all edges. An edge of positive length pulls with
-        cost x weight x Omega'(length) along itself; an edge of length zero with any vector up
-        to cost x weight x Omega'(0), the one that was found. For a penalty so steep at the
-        origin that those vectors can carry every force in the problem, they are not computed
-        and the residual is that of the fused problem.
+        data: P(U - X) plus a vector for every edge, at both of its ends. On an edge of positive
+        length it is cost x weight x Omega'(length) long and along the edge; on an edge of length
+        zero any vector up to cost x weight x Omega'(0) will do, and the one that was found
+        counts. Where a bound shows that vectors exist which carry all of the gradient, as with a
+        penalty that is very steep at the origin, they are not computed and the residual is that of
+        the fused problem.
     gap : float or None
         For a linear penalty: (objective - lower_bound) / objective. Where the objective all but
         vanishes, below 1e-6 of what it is at the mean or of what differences of one standard
