@@ -1,8 +1,10 @@
 """`comanifold report`, and annotations in the report."""
 
 import csv
+import json
 
 import numpy as np
+import pytest
 
 
 def annotate(tmp_path, board):
@@ -44,7 +46,61 @@ def test_the_report_has_title_names_notes_and_annotations(comanifold, file, boar
 def test_a_report_needs_results(comanifold, tmp_path):
     assert "no results of comanifold fit" in comanifold("report", ".", code=1).error
     (tmp_path / "run.json").write_text("{}")
-    assert "damaged" in comanifold("report", ".", code=1).error
+    assert "there is no saved model" in comanifold("report", ".", code=1).error
+
+
+def put(name, value):
+    """Return a change of run.json: one value, or one of the preprocessor."""
+
+    def change(content):
+        (content if name in content else content["preprocessor"])[name] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (put("mean", [0.0]), "mean must have 30"),
+        (put("scale", [0.0] * 30), "scale must be positive"),
+        (put("scale", ["1"] * 30), "scale must have 30"),
+        (put("log1p", "yes"), "log1p must be true or false"),
+        (put("row_names", ["a"]), "names of 1 rows and 30 columns"),
+        (put("notes", None), "damaged"),
+    ],
+)
+def test_a_damaged_description_is_an_error(comanifold, file, pages, tmp_path, change, words):
+    comanifold("fit", file, "-o", "out", "--no-check", "-q", "--jobs", 1)
+    path = tmp_path / "out" / "run.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    for command in (("report", "out"), ("transform", "out", file, "-o", "placed.csv")):
+        error = comanifold(*command, code=1).error
+        assert "run.json" in error
+        assert words in error
+    path.write_text("[" * 100_000)
+    assert "run.json is damaged" in comanifold("report", "out", code=1).error
+
+
+def test_results_of_an_earlier_version_are_named_as_such(comanifold, file, pages, tmp_path):
+    comanifold("fit", file, "-o", "out", "--no-check", "-q", "--jobs", 1)
+    for name, key, value in (
+        ("run.json", "preprocessor", None),
+        ("model/model.json", "format_version", 1),
+    ):
+        path = tmp_path / "out" / name
+        content = json.loads(path.read_text())
+        content[key] = value
+        path.write_text(json.dumps(content))
+    error = comanifold("report", "out", code=1).error
+    assert "version 1 of the format" in error
+    assert "fit the model again" in error
+
+
+def test_a_missing_file_of_annotations_is_named(comanifold, file):
+    error = comanifold("fit", file, "-o", "out", "--annotations", "none.csv", code=1).error
+    assert error == "Error: none.csv: No such file or directory\n"
 
 
 def test_invalid_annotations_are_errors(comanifold, file, tmp_path):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.manifold import Isomap
 
-from comanifold import CoManifold, Graph, co_cluster, plotting
+from comanifold import CoManifold, DiffusionMap, Graph, co_cluster, plotting
 
 
 @pytest.mark.parametrize("what", ["n_row_clusters", "n_column_clusters", "objective", "weight"])
@@ -42,6 +42,14 @@ def test_a_spectrum_starts_with_the_eigenvalues_of_the_fit(model, model_with_gap
     only = plotting.spectrum(model_with_gaps, mode="column", n_eigenvalues=99)
     assert legend(only) == ["columns"]
     assert len(only.lines[0].get_ydata()) == 22
+
+
+def test_a_spectrum_is_that_of_the_given_diffusion_map(board):
+    given = DiffusionMap(metric="precomputed", bandwidth="median", density_normalization=1.0)
+    model = CoManifold(embedding=given).fit(board.X)
+    ax = plotting.spectrum(model, mode="row")
+    np.testing.assert_allclose(ax.lines[0].get_ydata()[:2], model.row_eigenvalues_, atol=1e-10)
+    assert given.n_components == 2
 
 
 def test_other_embeddings_have_no_spectrum_but_an_overview(board):

@@ -210,7 +210,7 @@ class _Neighbors(click.ParamType):
     def convert(self, value: Any, *_context: Any) -> Any:
         parts = str(value).split(",")
         if len(parts) > 2 or not all(part.strip().isdecimal() and int(part) for part in parts):
-            self.fail(f"{value!r} is neither a number nor one for rows and one for columns: 5,10")
+            self.fail(f"{value!r} is not a positive integer, or two: 5,10 (rows, columns)")
         numbers = tuple(int(part) for part in parts)
         return numbers[0] if len(numbers) == 1 else numbers
 

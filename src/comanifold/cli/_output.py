@@ -113,9 +113,11 @@ def plain_errors() -> Iterator[None]:
         ) from error
     except (OSError, RuntimeError, ValueError, ImportError) as error:
         notes = getattr(error, "__notes__", [])
-        # Without the error number, if there is no file name either.
-        own = error.strerror if isinstance(error, OSError) and not error.filename else None
-        raise click.ClickException("\n".join([own or str(error), *notes])) from error
+        message = str(error)
+        if isinstance(error, OSError) and error.strerror:  # without the error number
+            file = [str(error.filename)] if error.filename else []
+            message = ": ".join([*file, error.strerror])
+        raise click.ClickException("\n".join([message, *notes])) from error
 
 
 def say_resumable(folder: Path) -> None:

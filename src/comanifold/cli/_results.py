@@ -174,7 +174,7 @@ class Run:
                 str(content["title"]),
                 *names,
                 [str(note) for note in content["notes"]],
-                _read_preprocessor(**content["preprocessor"]),
+                _read_preprocessor(len(names[1]), **content["preprocessor"]),
                 {
                     mode: {
                         name: [math.nan if value is None else value for value in values]
@@ -184,21 +184,31 @@ class Run:
                 },
                 dict(content["findings"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"{path} is damaged: {error!r}") from error
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
-def _read_preprocessor(*, mean: list[float], scale: list[float], **parameters: bool) -> Any:
-    """Return a fitted preprocessor."""
+def _read_preprocessor(
+    n_columns: int, *, mean: list[float], scale: list[float], **parameters: bool
+) -> "Preprocessor":
+    """Return a fitted preprocessor; ValueError unless its values are possible."""
     import numpy as np
 
     from ..preprocessing import Preprocessor
 
+    for name, value in parameters.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be true or false, got {value!r:.40}")
+    learned = {"mean": np.array(mean), "scale": np.array(scale)}
+    for name, values in learned.items():
+        is_number = values.dtype.kind in "if" and np.isfinite(values).all()
+        if values.shape != (n_columns,) or not is_number:
+            raise ValueError(f"{name} must have {n_columns} finite numbers, one for each column")
+    if not (learned["scale"] > 0).all():
+        raise ValueError("scale must be positive")
     preprocessor = Preprocessor(**parameters)
-    preprocessor.mean_, preprocessor.scale_ = (
-        np.array(values, dtype=float) for values in (mean, scale)
-    )
-    preprocessor.n_features_in_ = len(mean)
+    preprocessor.mean_, preprocessor.scale_ = learned["mean"], learned["scale"]
+    preprocessor.n_features_in_ = n_columns
     return preprocessor
 
 
@@ -221,8 +231,16 @@ def read_results(folder: Path) -> "tuple[CoManifold, Run] | None":
         complete_publication(folder, KIND)
     if not (folder / MARKER).is_file():
         return None
+    # The model first: it names the version that wrote the results if it is another one.
+    model = CoManifold.load(folder / MODEL)
     run = Run.read(folder / MARKER)
-    return CoManifold.load(folder / MODEL), run
+    shape = len(run.row_names), len(run.column_names)
+    if shape != model.data_.shape:
+        raise ValueError(
+            f"{folder / MARKER} is damaged: it has names of {shape[0]} rows and {shape[1]} "
+            f"columns, and the model has {model.data_.shape[0]} and {model.data_.shape[1]}"
+        )
+    return model, run
 
 
 def expected_bytes(model: "CoManifold", shape: tuple[int, int]) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import MaxNLocator
+from sklearn.base import clone
 
 from .._validation import check_choice, restrict_to_observed
 from ..diffusion_map import DiffusionMap
@@ -173,7 +174,10 @@ def _eigenvalues(model: Any, mode: str, n_eigenvalues: int) -> Array:
     observed = ~np.isnan(of_mode(model, mode, "embedding")).any(axis=1)
     distances = restrict_to_observed(of_mode(model, mode, "distances"), observed)
     n_eigenvalues = min(n_eigenvalues, distances.shape[0] - 1)
-    longer = DiffusionMap(n_eigenvalues, metric="precomputed", bandwidth=model.bandwidth)
+    given = model.embedding
+    if not isinstance(given, DiffusionMap):
+        given = DiffusionMap(metric="precomputed", bandwidth=model.bandwidth)
+    longer = clone(given).set_params(n_components=n_eigenvalues)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # already given by the fit
         return longer.fit(distances).eigenvalues_
