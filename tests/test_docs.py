@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from comanifold.cli._main import commands
+from comanifold.cli import commands
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from comanifold import report
-from comanifold.cli._main import commands
+from comanifold.cli import commands
 from comanifold.datasets import make_checkerboard, remove_entries
 from comanifold.tables import Table, write_table
 

@@ -58,6 +58,7 @@ def put(name, value):
     return change
 
 
+@pytest.mark.usefixtures("pages")
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -69,7 +70,7 @@ def put(name, value):
         (put("notes", None), "damaged"),
     ],
 )
-def test_a_damaged_description_is_an_error(comanifold, file, pages, tmp_path, change, words):
+def test_a_damaged_description_is_an_error(comanifold, file, tmp_path, change, words):
     comanifold("fit", file, "-o", "out", "--no-check", "-q", "--jobs", 1)
     path = tmp_path / "out" / "run.json"
     content = json.loads(path.read_text())
@@ -83,7 +84,8 @@ def test_a_damaged_description_is_an_error(comanifold, file, pages, tmp_path, ch
     assert "run.json is damaged" in comanifold("report", "out", code=1).error
 
 
-def test_results_of_an_earlier_version_are_named_as_such(comanifold, file, pages, tmp_path):
+@pytest.mark.usefixtures("pages")
+def test_results_of_an_earlier_version_are_named_as_such(comanifold, file, tmp_path):
     comanifold("fit", file, "-o", "out", "--no-check", "-q", "--jobs", 1)
     for name, key, value in (
         ("run.json", "preprocessor", None),

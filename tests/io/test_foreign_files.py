@@ -27,8 +27,8 @@ import numpy as np
 import pandas as pd
 from comanifold import CoManifold
 from comanifold._io import OwnedFolder
-from comanifold.cli import _fit, _report
-from comanifold.cli._main import commands
+from comanifold.cli import _fit, _results
+from comanifold.cli import commands
 from comanifold.experiments._runner import Unit, run_units
 
 def table(name):
@@ -36,8 +36,8 @@ def table(name):
 
 # Demonstration and pages are small, because hundreds are made.
 _fit.DEMO_SHAPE = 12, 9
-_report.render_page = lambda *_: b"<!doctype html>"
-_report.render_figure = lambda *_: b"png"
+_results.render_page = lambda *_: b"<!doctype html>"
+_results.render_figure = lambda *_: b"png"
 X = np.load(sys.argv[1])
 CoManifold(keep_scales=True).fit(X)
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate")

@@ -11,7 +11,7 @@ from oracles.fits import assert_same_fit, holes
 
 from comanifold import CoManifold
 from comanifold._io import OwnedFolder, atomic_file, write_with_backup
-from comanifold.cli._main import commands
+from comanifold.cli import commands
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 

@@ -10,7 +10,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.manifold import Isomap
 
 from comanifold import CoManifold
-from comanifold.report._data import check_annotations, check_names, colourings, in_order, page_data
+from comanifold.report._report import (
+    check_annotations,
+    check_names,
+    colourings,
+    in_order,
+    page_data,
+)
 
 
 def estimate_on_page(data, scale):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._inspect import describe, read_annotations
+from ._inspect import describe
 from ._options import (
     FILE,
     FOLDER,
@@ -25,8 +25,8 @@ from ._options import (
     reading_options,
 )
 from ._output import Output, ProgressBar, duration, say_resumable
-from ._report import ANNOTATIONS, write_pages
 from ._results import (
+    ANNOTATIONS,
     FILES,
     KIND,
     MARKER,
@@ -36,6 +36,8 @@ from ._results import (
     expected_bytes,
     merge_annotations,
     preprocessing_note,
+    read_annotations,
+    write_pages,
     write_results,
 )
 

@@ -1,4 +1,4 @@
-"""`comanifold inspect`, and how commands describe tables and read annotations."""
+"""`comanifold inspect`, and how commands describe the tables that they read."""
 
 import math
 from pathlib import Path
@@ -8,7 +8,6 @@ import click
 
 from ._options import FILE, GroupedCommand, output_options, reading_options
 from ._output import Output
-from ._results import Annotations
 
 if TYPE_CHECKING:
     from ..preprocessing import Preprocessor
@@ -90,58 +89,6 @@ def _say_doubts(output: Output, doubts: list[str]) -> None:
     output.say("  Doubts:")
     for doubt in doubts:
         output.say(f"    - {doubt}")
-
-
-def read_annotations(
-    path: Path, row_names: list[str], column_names: list[str]
-) -> tuple[Annotations, str]:
-    """Read annotations of rows or columns by label; return them, and a sentence about them.
-
-    The first column of the table has the labels, each other one an annotation. A column of
-    numbers is numeric, any other is text; values that are not there are empty.
-    """
-    from ..tables import TableError, read_cells
-
-    header, *records = read_cells(path)
-    if len(header) < 2 or not records:
-        raise TableError(
-            f"{path}: needs a header, a first column with labels, and a column for each annotation"
-        )
-    by_label: dict[str, list[str]] = {}
-    for number, record in enumerate(records, start=2):
-        if record[0] in by_label:
-            raise TableError(f"{path}: record {number}: duplicate label {record[0]!r}")
-        by_label[record[0]] = record[1:]
-    n_found = {
-        mode: sum(name in by_label for name in names)
-        for mode, names in (("rows", row_names), ("columns", column_names))
-    }
-    if not any(n_found.values()):
-        raise TableError(
-            f"{path}: none of its labels, such as {records[0][0]!r}, names a row "
-            f"({row_names[0]!r}, ...) or a column ({column_names[0]!r}, ...) of the data"
-        )
-    mode = "rows" if n_found["rows"] >= n_found["columns"] else "columns"
-    names = row_names if mode == "rows" else column_names
-    columns = {
-        title: _numbers_or_texts([by_label[name][i] if name in by_label else "" for name in names])
-        for i, title in enumerate(header[1:])
-    }
-    note = f"Annotations of {n_found[mode]:,} of {len(names):,} {mode}: {', '.join(header[1:])}."
-    return {mode: columns}, note
-
-
-def _numbers_or_texts(cells: list[str]) -> list[Any]:
-    """Return cells as numbers (NaN for missing ones) if all others are numbers, else as text."""
-    from ..tables import number_or_none
-
-    numbers = [number_or_none(cell) for cell in cells]
-    present = [cell.strip().lower() not in ("", "na", "nan") for cell in cells]
-    if any(present) and all(
-        number is not None for number, is_there in zip(numbers, present, strict=True) if is_there
-    ):
-        return [float("nan") if number is None else number for number in numbers]
-    return cells
 
 
 def _facts(table: "Table") -> list[tuple[str, str]]:

@@ -1,12 +1,17 @@
-"""The results folder of a fit: what is written to it, and what other commands read back."""
+"""The results folder of a fit, and `comanifold report`, which writes its pages again."""
 
 import json
 import math
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._options import FILE, GroupedCommand, OptionGroup, output_options
+from ._output import Output
 
 if TYPE_CHECKING:
     from .. import CoManifold
@@ -297,3 +302,168 @@ def _scale_rows(model: "CoManifold") -> Iterable[tuple[Any, ...]]:
     scales.update(last)
     yield tuple(scales)
     yield from zip(*scales.values(), strict=True)
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What to change in the report; None for what stays."""
+
+    annotations: Path | None
+    title: str | None
+
+
+ANNOTATIONS = click.Option(
+    ["--annotations"],
+    type=FILE,
+    metavar="FILE",
+    help="Table of annotations by row or column label, to colour the report by.",
+)
+
+
+@click.command(
+    cls=GroupedCommand,
+    groups=[
+        OptionGroup(
+            "options",
+            "Report",
+            ReportOptions,
+            [
+                ANNOTATIONS,
+                click.Option(["--title"], help="Title of the report; unchanged by default."),
+            ],
+        ),
+        output_options,
+    ],
+    short_help="Write the report of a fit again.",
+    examples=[
+        "comanifold report results",
+        "comanifold report results --annotations patients.csv --title 'All patients'",
+    ],
+)
+@click.argument("folder", metavar="DIR", type=FILE)
+def report(folder: Path, options: ReportOptions, output: Output) -> None:
+    """Write report.html and overview.png again from the results of a fit in DIR.
+
+    A file that was edited since it was written is not replaced: move it away first.
+    """
+    from .._io import OwnedFolder
+
+    found = read_results(folder)
+    if found is None:
+        raise FileNotFoundError(
+            f"{folder} contains no results of comanifold fit: there is no {MARKER} in it"
+        )
+    model, run = found
+    if options.title:
+        run = replace(run, title=options.title)
+    if options.annotations:
+        added, note = read_annotations(options.annotations, run.row_names, run.column_names)
+        output.say(note)
+        run = replace(run, annotations=merge_annotations(run.annotations, added))
+    with OwnedFolder(folder, KIND) as owned, ExitStack() as files:
+        owned.refuse_taken([REPORT, FIGURE])
+        written, skipped = write_pages(
+            lambda name: files.enter_context(owned.write(name)), model, run
+        )
+    if not written:
+        raise ImportError("\n".join(skipped))
+    for line in [*skipped, *(str(folder / name) for name in written)]:
+        output.say(line)
+    output.result({"out": str(folder), "files": written, "skipped": skipped})
+
+
+def write_pages(new_file: NewFile, model: "CoManifold", run: Run) -> tuple[list[str], list[str]]:
+    """Write report and figure; return the names of those written, and why others were not."""
+    written, skipped = [], []
+    for name, render in ((REPORT, render_page), (FIGURE, render_figure)):
+        try:
+            content = render(model, run)
+        except ImportError as error:
+            advice = "" if "pip install" in str(error) else ": pip install 'comanifold[report]'"
+            skipped.append(f"{name} was not written, because {error}{advice}")
+        else:
+            new_file(name).write_bytes(content)
+            written.append(name)
+    return written, skipped
+
+
+def render_page(model: "CoManifold", run: Run) -> bytes:
+    """Return the report as HTML."""
+    from ..report import render_report
+
+    return render_report(
+        model,
+        row_names=run.row_names,
+        column_names=run.column_names,
+        title=run.title,
+        notes=run.notes,
+        annotations=run.annotations or None,
+    )
+
+
+def render_figure(model: "CoManifold", _run: Run) -> bytes:
+    """Return the overview figure as PNG."""
+    import io
+
+    import matplotlib as mpl
+
+    with mpl.rc_context({"backend": "agg"}):
+        import matplotlib.pyplot as plt
+
+        figure = model.plot()
+        content = io.BytesIO()
+        figure.savefig(content, dpi=150, format="png")
+        plt.close(figure)
+    return content.getvalue()
+
+
+def read_annotations(
+    path: Path, row_names: list[str], column_names: list[str]
+) -> tuple[Annotations, str]:
+    """Read annotations of rows or columns by label; return them, and a sentence about them.
+
+    The first column of the table has the labels, each other one an annotation. A column of
+    numbers is numeric, any other is text; values that are not there are empty.
+    """
+    from ..tables import TableError, read_cells
+
+    header, *records = read_cells(path)
+    if len(header) < 2 or not records:
+        raise TableError(
+            f"{path}: needs a header, a first column with labels, and a column for each annotation"
+        )
+    by_label: dict[str, list[str]] = {}
+    for number, record in enumerate(records, start=2):
+        if record[0] in by_label:
+            raise TableError(f"{path}: record {number}: duplicate label {record[0]!r}")
+        by_label[record[0]] = record[1:]
+    n_found = {
+        mode: sum(name in by_label for name in names)
+        for mode, names in (("rows", row_names), ("columns", column_names))
+    }
+    if not any(n_found.values()):
+        raise TableError(
+            f"{path}: none of its labels, such as {records[0][0]!r}, names a row "
+            f"({row_names[0]!r}, ...) or a column ({column_names[0]!r}, ...) of the data"
+        )
+    mode = "rows" if n_found["rows"] >= n_found["columns"] else "columns"
+    names = row_names if mode == "rows" else column_names
+    columns = {
+        title: _numbers_or_texts([by_label[name][i] if name in by_label else "" for name in names])
+        for i, title in enumerate(header[1:])
+    }
+    note = f"Annotations of {n_found[mode]:,} of {len(names):,} {mode}: {', '.join(header[1:])}."
+    return {mode: columns}, note
+
+
+def _numbers_or_texts(cells: list[str]) -> list[Any]:
+    """Return cells as numbers (NaN for missing ones) if all others are numbers, else as text."""
+    from ..tables import number_or_none
+
+    numbers = [number_or_none(cell) for cell in cells]
+    present = [cell.strip().lower() not in ("", "na", "nan") for cell in cells]
+    if any(present) and all(
+        number is not None for number, is_there in zip(numbers, present, strict=True) if is_there
+    ):
+        return [float("nan") if number is None else number for number in numbers]
+    return cells

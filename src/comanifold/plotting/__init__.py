@@ -7,8 +7,7 @@ them. `STYLE` holds the Matplotlib settings of new figures; for your own figures
 
 from ._embedding import embedding
 from ._matrix import matrix
-from ._overview import overview
-from ._scales import convergence, spectrum, surface
+from ._scales import convergence, overview, spectrum, surface
 from ._style import SETTINGS as STYLE
 
 __all__ = ["STYLE", "convergence", "embedding", "matrix", "overview", "spectrum", "surface"]

@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ._sparse import BLOCK, add_entries, empty_matrix
+from ._matrices import BLOCK, add_entries, empty_matrix
 from ._table import (
     REFERENCE_BYTES,
     Array,
