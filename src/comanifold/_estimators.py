@@ -1,9 +1,18 @@
-"""Support for all estimators: failed fits that change nothing, warnings at the caller's line."""
+"""Support for all estimators: validation of incomplete matrices, failed fits, warnings."""
 
 import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from ._validation import check_matrix, masked_to_nan
+
+Array = NDArray[np.float64]
 
 # Packages whose frames are skipped on the way from a warning to the line of the user.
 _BETWEEN = ("comanifold", "contextlib", "sklearn")
@@ -35,3 +44,35 @@ def levels_to_caller() -> int:
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:
         level, frame = level + 1, frame.f_back
     return level
+
+
+class IncompleteMixin:
+    """Mixin for estimators of matrices with at least two rows, where NaN is a missing entry."""
+
+    def _read(self, X: ArrayLike, *, reset: bool, need_observed_rows: bool = False) -> Array:
+        """Validate X; return it as a new array of floats with NaN for missing entries."""
+        X = validate_data(
+            self,
+            masked_to_nan(X),
+            reset=reset,
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if reset else 1,
+        )
+        return check_matrix(X, need_observed=reset, need_observed_rows=reset and need_observed_rows)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class EmbeddingMixin(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Mixin for estimators that embed the rows of a matrix: `fit` sets `embedding_`."""
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
+        """Return the embedding of the rows of X; see `fit`."""
+        return self.fit(X).embedding_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from .._estimators import unchanged_on_failure
+from .._estimators import IncompleteMixin, unchanged_on_failure
 from .._validation import check_cost
 from ..co_clustering import co_cluster
 from ..graphs import Graph, masked_distances
-from ._base import IncompleteMixin
 
 Array = NDArray[np.float64]
 

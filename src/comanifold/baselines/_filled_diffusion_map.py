@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimators import unchanged_on_failure
+from .._estimators import EmbeddingMixin, unchanged_on_failure
 from ..diffusion_map import DiffusionMap
-from ._base import IncompleteMixin
 from ._soft_impute import SoftImpute
 
 Array = NDArray[np.float64]
@@ -19,9 +18,7 @@ Array = NDArray[np.float64]
 _MAX_PREDICTORS = 50
 
 
-class FilledDiffusionMap(
-    IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class FilledDiffusionMap(EmbeddingMixin, BaseEstimator):
     r"""Fill in a matrix, then embed its rows by a diffusion map.
 
     The rows of the filled-in matrix :math:`\hat X` have affinities
@@ -102,12 +99,7 @@ class FilledDiffusionMap(
         ).fit(self.filled_)
         self.embedding_ = self.diffusion_map_.embedding_
         self.eigenvalues_ = self.diffusion_map_.eigenvalues_
-        self._n_features_out = self.n_components
         return self
-
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
-        """Fill in X and embed its rows; see `fit`."""
-        return self.fit(X).embedding_
 
     def transform(self, X: ArrayLike) -> Array:
         """Fill in new rows and place them by the Nyström extension.

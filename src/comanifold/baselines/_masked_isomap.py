@@ -6,21 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import SparseEfficiencyWarning
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.manifold import Isomap
 from sklearn.metrics.pairwise import nan_euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimators import unchanged_on_failure
+from .._estimators import EmbeddingMixin, unchanged_on_failure
 from .._validation import check_count
-from ._base import IncompleteMixin
 
 Array = NDArray[np.float64]
 
 
-class MaskedIsomap(
-    IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class MaskedIsomap(EmbeddingMixin, BaseEstimator):
     r"""Isomap on the distances over the columns observed in both rows.
 
     scikit-learn's Isomap on its `nan_euclidean_distances`,
@@ -98,12 +95,7 @@ class MaskedIsomap(
             # About how scikit-learn links connected components: nothing a user can change.
             warnings.simplefilter("ignore", SparseEfficiencyWarning)
             self.embedding_ = self.isomap_.fit_transform(self._replace_unknown(distances))
-        self._n_features_out = self.n_components
         return self
-
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
-        """Embed the rows of X; see `fit`."""
-        return self.fit(X).embedding_
 
     def transform(self, X: ArrayLike) -> Array:
         """Embed new rows by their geodesic distances to those of `fit`.

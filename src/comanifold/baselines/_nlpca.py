@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._estimators import levels_to_caller, unchanged_on_failure
+from .._estimators import EmbeddingMixin, levels_to_caller, unchanged_on_failure
 from .._parallel import single_threaded_blas
 from .._validation import check_count, check_stopping
-from ._base import IncompleteMixin, column_means
+from ._soft_impute import column_means
 
 Array = NDArray[np.float64]
 
@@ -170,7 +170,7 @@ def unpack(
     return scores, Network(*weights)
 
 
-class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NLPCA(EmbeddingMixin, BaseEstimator):
     r"""Non-linear principal component analysis of a matrix with missing entries.
 
     The inverse model of Scholz et al.: a network :math:`f(z) = \tanh(z W + b) V + c` maps the
@@ -285,12 +285,7 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         # As in `transform`, so that the same row always has the same scores.
         self.embedding_ = self._scores(scaled)
         self.filled_ = np.where(np.isnan(X), self.inverse_transform(self.embedding_), X)
-        self._n_features_out = self.n_components
         return self
-
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:  # noqa: ARG002
-        """Return the scores of the rows of X; see `fit`."""
-        return self.fit(X).embedding_
 
     def transform(self, X: ArrayLike) -> Array:
         """Find the scores of new rows with the fitted network.

@@ -10,12 +10,11 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimators import levels_to_caller, unchanged_on_failure
+from .._estimators import IncompleteMixin, levels_to_caller, unchanged_on_failure
 from .._fit.held_out import HeldOut
 from .._fit.low_rank import Factors, LowRankCompletion, Solver, solve
 from .._parallel import single_threaded_blas
 from .._validation import check_stopping, is_integer
-from ._base import IncompleteMixin, column_means
 
 Array = NDArray[np.float64]
 
@@ -173,3 +172,11 @@ def _choose_penalty(X: Array, max_rank: int | None) -> tuple[float, Factors | No
     if error >= np.sum(held_out.values**2):  # column means predict better
         return completion.max_penalty, None
     return completion.penalty, completion.factors_of_rest
+
+
+def column_means(X: Array) -> Array:
+    """Return the mean of each column; that of all entries for a column with none observed."""
+    observed = ~np.isnan(X)
+    counts = observed.sum(axis=0)
+    means = np.where(observed, X, 0.0).sum(axis=0) / np.maximum(counts, 1)
+    return np.where(counts > 0, means, X[observed].mean())
