@@ -19,12 +19,15 @@ from ._options import (
     FOLDER,
     GroupedCommand,
     OptionGroup,
+    Output,
+    ProgressBar,
+    duration,
     model_options,
     output_options,
     preprocessing_options,
     reading_options,
+    say_resumable,
 )
-from ._output import Output, ProgressBar, duration, say_resumable
 from ._results import (
     ANNOTATIONS,
     FILES,

@@ -14,12 +14,13 @@ from ._options import (
     FILE,
     GroupedCommand,
     OptionGroup,
+    Output,
+    duration,
     model_options,
     output_options,
     preprocessing_options,
     reading_options,
 )
-from ._output import Output, duration
 from ._results import MARKER, MODEL, coordinate_names, read_results
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ._output import ProgressBar, plain_errors, say_resumable
+from ._options import ProgressBar, plain_errors, say_resumable
 
 _NAMES = ("workflow", "embeddings", "clustering", "appendix", "geometry", "filling")
 

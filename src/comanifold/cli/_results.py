@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._options import FILE, GroupedCommand, OptionGroup, output_options
-from ._output import Output
+from ._options import FILE, GroupedCommand, OptionGroup, Output, output_options
 
 if TYPE_CHECKING:
     from .. import CoManifold
