@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -90,7 +91,7 @@ def test_more_masks_reuse_finished_ones(run, tmp_path):
     out = shutil.copytree(run[0], tmp_path / "results")
     before = set((out / "data" / "clustering").iterdir())
     calls = []
-    reproduce(["clustering"], out, plan=PLAN.with_realizations(3), progress=calls.append)
+    reproduce(["clustering"], out, plan=replace(PLAN, realizations=3), progress=calls.append)
     assert len(set((out / "data" / "clustering").iterdir()) - before) == 2 * 2 * len(METHODS)
     assert calls[0].n_done == len(before)
 

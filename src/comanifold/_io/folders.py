@@ -23,7 +23,6 @@ from .files import (
     LIST,
     TemporaryFolder,
     append,
-    check_space,
     clear_leftovers,
     explain_errors,
     flush_to_disk,
@@ -324,10 +323,6 @@ class OwnedFolder:
                 parent = parent.parent
         if forget:
             self._append({"removed": name})
-
-    def reserve(self, n_bytes: int) -> None:
-        """Raise the error of the system if so many bytes cannot be written here now."""
-        check_space(self.path, n_bytes)
 
     def close(self) -> None:
         """Unlock the folder; if nothing was written, remove the manifest and a new folder."""

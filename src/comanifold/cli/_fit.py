@@ -86,7 +86,7 @@ class FitOptions:
                     type=FOLDER,
                     required=True,
                     metavar="DIR",
-                    help="Folder for the results: new or empty, a mount point, or a link to one.",
+                    help="Folder for the results, new or empty.",
                 ),
                 click.Option(
                     ["--force"],
@@ -115,8 +115,8 @@ class FitOptions:
                     default=FitOptions.checkpoint_after,
                     show_default=True,
                     metavar="SECONDS",
-                    help="Without --checkpoint, save finished parts of fits that are expected to "
-                    "take longer in the folder of the results, until they are complete.",
+                    help="Without --checkpoint, fits that are expected to take longer save "
+                    "finished parts in the results folder, and delete them at the end.",
                 ),
             ],
         ),
@@ -253,7 +253,7 @@ def fit_table(
     output: Output,
 ) -> dict[str, Any]:
     """Fit a table, write all results to a folder, print a summary, and return the findings."""
-    from .._io import OwnedFolder
+    from .._io import OwnedFolder, check_space
 
     X = preprocessor.fit_transform(table.values)
     if note := preprocessing_note(preprocessor):
@@ -264,7 +264,7 @@ def fit_table(
     with OwnedFolder(options.out, KIND) as folder:
         # Better before the fit than after it.
         folder.refuse_taken(FILES)
-        folder.reserve(expected_bytes(model, X.shape))
+        check_space(folder.path, expected_bytes(model, X.shape))
         checkpoints = _checkpoints(folder.path, options, model, X, seconds)
         try:
             model.set_params(checkpoint=checkpoints.get("fit"))

@@ -404,19 +404,19 @@ model_options = OptionGroup(
             ["--alpha"],
             type=float,
             metavar="A",
-            help="The power, with --scale-weights cost. [default: -0.5]",
+            help="Exponent of the costs, with --scale-weights cost. [default: -0.5]",
         ),
         click.Option(
             ["--penalty"],
             type=click.Choice(["snowflake", "linear", "log", "mcp"]),
-            help="Penalty on differences between neighbours. [default: snowflake]",
+            help="Penalty on the differences between neighbours. [default: snowflake]",
         ),
         click.Option(
             ["--passes"],
             type=COUNT,
             metavar="N",
-            help="After each pass but the last, rebuild the graphs from its distances. "
-            "[default: 1]",
+            help="Number of passes; each further one rebuilds the graphs from the distances of the "
+            "one before. [default: 1]",
         ),
         click.Option(
             ["--bandwidth"],
@@ -428,14 +428,14 @@ model_options = OptionGroup(
         click.Option(
             ["--distances"],
             type=click.Choice(["auto", "dense", "sparse"]),
-            help="sparse: only between near pairs and some others, for large matrices. "
-            "[default: auto]",
+            help="Compute all distances, or (sparse) those of near pairs and a few others, for "
+            "large matrices. [default: auto]",
         ),
         click.Option(
             ["--first-graphs"],
             type=click.Choice(["low-rank", "masked"]),
-            help="Find the first neighbours on a low-rank completion, or on the entries that "
-            "both have. [default: low-rank]",
+            help="Find the first neighbours by distances in a low-rank completion, or over shared "
+            "entries only. [default: low-rank]",
         ),
         click.Option(
             ["--traversal"],

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -76,7 +77,7 @@ def reproduce(
         ) from error
     plan = experiments.QUICK if quick else experiments.Plan()
     if realizations:
-        plan = plan.with_realizations(realizations)
+        plan = replace(plan, realizations=realizations)
     try:
         with plain_errors():
             out.mkdir(parents=True, exist_ok=True)

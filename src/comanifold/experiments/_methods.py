@@ -125,17 +125,6 @@ def _ours(
     return {mode: getattr(model, f"{mode}_embedding_") for mode in modes}
 
 
-def _one_by_one(
-    embed: Callable[[Array, int, int], Array],
-    X: Array,
-    modes: Iterable[str],
-    n_components: int,
-    seed: int,
-) -> Points:
-    """Embed each mode on its own: the rows of the matrix or of its transpose."""
-    return {mode: embed(X if mode == "row" else X.T, n_components, seed) for mode in modes}
-
-
 def _nlpca(X: Array, n_components: int, seed: int) -> Array:
     """Non-linear PCA without hierarchy, with the weight decay that predicts best."""
 
@@ -188,8 +177,12 @@ def _best_on_held_out(
 
 
 def _separate(embed: Callable[[Array, int, int], Array]) -> Callable[..., Points]:
-    """Return a function that embeds each mode on its own."""
-    return partial(_one_by_one, embed)
+    """Return a function that embeds each mode on its own: the rows of the matrix or transpose."""
+
+    def embed_modes(X: Array, modes: Iterable[str], n_components: int, seed: int) -> Points:
+        return {mode: embed(X if mode == "row" else X.T, n_components, seed) for mode in modes}
+
+    return embed_modes
 
 
 OURS = "comanifold"

@@ -4,7 +4,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -57,10 +57,6 @@ class Plan:
 
     realizations: int = 30
     percents: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 70, 80, 90)
-
-    def with_realizations(self, realizations: int) -> "Plan":
-        """Return the plan with another number of masks."""
-        return replace(self, realizations=realizations)
 
     @property
     def fewer(self) -> range:
@@ -281,15 +277,13 @@ def _write_texts(plan: Plan, folder: OwnedFolder, tables: Tables) -> list[str]:
     """Write summaries of all complete experiments, of this run or earlier ones."""
     before = {name: _complete_table(name, name, plan, folder) for name in SUMMARISED}
     complete = {name: table for name, table in before.items() if table is not None}
-    texts = {}
-    summary = summarise({**complete, **tables})
-    if summary:
-        texts["summary.md"] = summary
+    texts = {"summary.md": summarise({**complete, **tables})}
     claims = _claims(plan, folder)
     if claims:
         texts["claims.md"] = as_markdown(claims)
-        with folder.write("claims.csv") as part:
-            pd.DataFrame([asdict(claim) for claim in claims]).to_csv(part, index=False)
+        table = pd.DataFrame(map(asdict, claims))
+        texts["claims.csv"] = table.to_csv(index=False, lineterminator="\n")
+    texts = {name: text for name, text in texts.items() if text}
     for name, text in texts.items():
         with folder.write(name) as part:
             part.write_text(text, encoding="utf-8")

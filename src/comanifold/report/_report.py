@@ -24,9 +24,305 @@ from .._validation import listing
 if TYPE_CHECKING:
     from ..co_manifold import CoManifold
 
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+# In order of dependence.
+_SCRIPTS = ("data", "colours", "matrix", "embedding", "scales", "tables", "page")
+
+# Plotly adds an empty style sheet and fills it rule by rule,
+_EMPTY = ""
+# and adds style sheets of its geographical maps unless elements with their ids exist.
+_MAP_STYLES = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
+
 # Separates the group in a name from the rest, as in Colon_12.
 _SEPARATOR = re.compile(r"[_.:|\s]")
 _MAX_GROUPS = 20
+
+# Estimates are rounded to this many steps between the minimum and the maximum of their scale.
+_STEPS = 65_534
+_NO_VALUE = 65_535
+
+# NumPy types by the names of the JavaScript typed arrays.
+_TYPES = {
+    "Float64Array": "<f8",
+    "Float32Array": "<f4",
+    "Int32Array": "<i4",
+    "Uint16Array": "<u2",
+    "Uint8Array": "u1",
+}
+
+# More points than this make a browser slow: only every second, third and so on is drawn.
+_MAX_POINTS = 5000
+# The page opens at a scale with at most as many clusters as there are colours.
+_MAX_CLUSTERS = 7
+
+
+def write_report(
+    model: "CoManifold",
+    path: str | os.PathLike,
+    *,
+    row_names: Sequence[Any] | None = None,
+    column_names: Sequence[Any] | None = None,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+    annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
+) -> None:
+    """Write a fitted model as one self-contained HTML page.
+
+    The page shows the organised matrix linked to both embeddings and, if the model was fitted
+    with ``keep_scales=True``, the matrix and the clusters at every scale. With more than 500 rows
+    or columns, neighbours in the organised order are averaged in the picture of the matrix, and
+    the page says so.
+
+    Parameters
+    ----------
+    model : CoManifold
+        Fitted.
+    path : path
+        The file to write, usually ``.html``. An existing file is replaced once the new one is
+        complete.
+    row_names, column_names : sequence, optional
+        By default the labels of the DataFrame that the model was fitted to, else numbers. Shown
+        as plain text.
+    title : str, optional
+        The heading of the page.
+    notes : sequence of str
+        Further remarks, such as warnings or the source of the data.
+    annotations : dict, optional
+        Text or numbers to colour by, ``{"rows": {name: values}, "columns": {name: values}}``,
+        one value for each row or column; None or NaN where missing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from comanifold import CoManifold
+    >>> from comanifold.datasets import make_checkerboard, remove_entries
+    >>> from comanifold.report import write_report
+    >>> data = make_checkerboard(30, 20, random_state=0)
+    >>> X = remove_entries(data.X, 0.3, random_state=0)
+    >>> model = CoManifold(keep_scales=True).fit(X)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_report(model, Path(folder) / "report.html", title="A checkerboard")
+    ...     (Path(folder) / "report.html").exists()
+    True
+    """
+    html = render_report(
+        model,
+        row_names=row_names,
+        column_names=column_names,
+        title=title,
+        notes=notes,
+        annotations=annotations,
+    )
+    with atomic_file(path) as part:
+        part.write_bytes(html)
+
+
+def render_report(model: "CoManifold", **content: Any) -> bytes:
+    """Return the page that `write_report` writes; takes the same keywords."""
+    # The arguments are validated before missing packages are reported.
+    data = page_data(model, **content)
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise ImportError(
+            f"the report needs {error.name}: pip install 'comanifold[report]'"
+        ) from error
+    script = "".join(_read(f"{name}.js") for name in _SCRIPTS)
+    scripts = {"plotly": get_plotlyjs(), "page": script}
+    style = _read("page.css")
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    page = environment.from_string(_read("page.html")).render(
+        data=data,
+        json=json_for_html(data),
+        style=style,
+        scripts=scripts,
+        taken_names=_MAP_STYLES.findall(scripts["plotly"]),
+        policy=_policy(list(scripts.values()), [style, _EMPTY]),
+    )
+    # A lone surrogate in a name is not valid UTF-8: it becomes a character reference.
+    return page.encode("utf-8", "xmlcharrefreplace")
+
+
+def json_for_html(data: Any) -> str:
+    """Return data as ASCII JSON without <, > and &, safe inside any HTML element."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy(scripts: list[str], styles: list[str]) -> str:
+    """Return a content security policy that allows only these scripts and styles."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hashes(scripts)}",
+            f"style-src-elem {_hashes(styles)}",
+            # Plotly positions text with style attributes.
+            "style-src-attr 'unsafe-inline'",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hashes(texts: list[str]) -> str:
+    """Return the hashes of texts as a source list of the policy."""
+    digests = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
+
+
+def _read(name: str) -> str:
+    """Return the text of a file of the page."""
+    return files(__package__).joinpath("page", name).read_text(encoding="utf-8")
+
+
+# The values that the page shows.
+
+
+def page_data(
+    model: "CoManifold",
+    *,
+    row_names: Sequence[Any] | None = None,
+    column_names: Sequence[Any] | None = None,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+    annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
+    max_cells: int = 500,
+    max_values: int = 1_000_000,
+) -> dict[str, Any]:
+    """Return the contents of the page; see `comanifold.report.write_report`.
+
+    Rows and columns are in the organised order; ``order`` has their indices. `max_cells` is the
+    largest number of rows, or columns, of the picture of the matrix, and `max_values` that of
+    stored values of the estimates of all scales (about 2 MB).
+    """
+    check_is_fitted(model)
+    if isinstance(notes, str):
+        raise ValueError(f"notes must be a list of texts, got one text, {notes!r}")
+    shape = model.filled_.shape
+    # Rows, and columns, that share a cell of the picture.
+    steps = [-(-size // max_cells) for size in shape]
+    annotations = check_annotations(annotations, dict(zip(("rows", "columns"), shape, strict=True)))
+    known = [getattr(model, name, None) for name in ("row_names_in_", "feature_names_in_")]
+    names = [
+        check_names(row_names, known[0], mode="row", size=shape[0]),
+        check_names(column_names, known[1], mode="column", size=shape[1]),
+    ]
+    has_scales = hasattr(model, "row_linkage_")
+    return {
+        "title": "Co-manifold report" if title is None else str(title),
+        "notes": [str(note) for note in notes],
+        "warnings": _warnings(model),
+        "n_rows": shape[0],
+        "n_columns": shape[1],
+        "n_missing": int(np.isnan(model.data_).sum()),
+        "rows": _mode_data(model, "row", names[0], annotations["rows"], steps[0]),
+        "columns": _mode_data(model, "column", names[1], annotations["columns"], steps[1]),
+        "matrix": matrix_data(model, steps),
+        "scales": _scale_records(model),
+        "estimates": scale_data(model, steps, max_values) if has_scales else None,
+        "first_scale": _first_scale(model),
+        "certificates": _certificates(model),
+        "parameters": _parameters(model),
+        "versions": _versions(),
+    }
+
+
+def _mode_data(
+    model: "CoManifold", mode: str, names: list[str], annotations: dict[str, list[Any]], step: int
+) -> dict[str, Any]:
+    """Return names, embedding and colourings of the rows or columns."""
+    order = getattr(model, f"{mode}_order_")
+    embedding = getattr(model, f"{mode}_embedding_")
+    eigenvalues = getattr(model, f"{mode}_eigenvalues_", None)
+    return {
+        "names": [names[i] for i in order],
+        "order": [int(i) for i in order],
+        "n_components": embedding.shape[1],
+        "embedding": pack(embedding[order], "Float64Array"),
+        "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
+        "colourings": [in_order(found, order) for found in colourings(names, annotations)],
+        "cell_size": step,
+        "point_step": -(-len(order) // _MAX_POINTS),
+    }
+
+
+def _scale_records(model: "CoManifold") -> list[dict[str, Any]]:
+    """Return one record per scale."""
+    scales = model.scales_
+    names = ["l", "k", "n_row_clusters", "n_column_clusters", "weight", "objective"]
+    columns = {name: scales[name].tolist() for name in [*names, "n_iter", "status"]}
+    columns["residual"] = scales["stationarity"].tolist()
+    return [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+
+
+def _first_scale(model: "CoManifold") -> int:
+    """Return the position of the scale of the largest weight with a few clusters, else 0."""
+    counts = np.array([model.scales_["n_row_clusters"], model.scales_["n_column_clusters"]])
+    has_few = ((counts > 1) & (counts <= _MAX_CLUSTERS)).all(axis=0)
+    return int(np.argmax(np.where(has_few, model.scales_["weight"], -1.0))) if has_few.any() else 0
+
+
+def _certificates(model: "CoManifold") -> dict[str, Any]:
+    """Return how well the scales were solved."""
+    scales = model.scales_
+    return {
+        "n_scales": len(scales["l"]),
+        "n_converged": int((scales["status"] == "converged").sum()),
+        "tol": float(model.tol),
+        "largest_residual": float(scales["stationarity"].max()),
+        "largest_gap": float(scales["gap"].max()) if "gap" in scales else None,
+    }
+
+
+def _warnings(model: "CoManifold") -> list[str]:
+    """Return the warnings of the fit that the fitted attributes show."""
+    found = []
+    for mode in ("row", "column"):
+        unobserved = getattr(model, f"unobserved_{mode}s_")
+        if unobserved.size:
+            found.append(
+                f"{unobserved.size} {mode}s have no observed entry and so no coordinates, no "
+                f"cluster and no filled-in values. Counted from 0: {listing(unobserved)}."
+            )
+    n_unfinished = int((model.scales_["status"] != "converged").sum())
+    if n_unfinished:
+        found.append(
+            f"{n_unfinished} of {len(model.scales_['l'])} scales stopped before they reached the "
+            f"tolerance of {model.tol:g}: raise max_iter, or tol."
+        )
+    return found
+
+
+def _parameters(model: "CoManifold") -> dict[str, str]:
+    """Return the parameters that the result depends on."""
+    parameters = sorted(model.get_params().items())
+    return {
+        name: repr(value)
+        for name, value in parameters
+        if name not in ("checkpoint", "n_jobs", "verbose")
+    }
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of the packages that the result depends on."""
+    packages = ("numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "comanifold": __version__,
+        "Python": sys.version.split()[0],
+        **{package: version(package) for package in packages},
+    }
+
+
+# Names, annotations and colourings.
 
 
 def check_names(given: Any, known: Any, *, mode: str, size: int) -> list[str]:
@@ -128,32 +424,13 @@ def in_order(colouring: dict[str, Any], order: NDArray[np.intp]) -> dict[str, An
     return {**colouring, "values": [colouring["values"][i] for i in order]}
 
 
-Array = NDArray[np.float64]
-Labels = NDArray[np.intp]
-
-# Estimates are rounded to this many steps between the minimum and the maximum of their scale.
-_STEPS = 65_534
-_NO_VALUE = 65_535
-
-# NumPy types by the names of the JavaScript typed arrays.
-_TYPES = {
-    "Float64Array": "<f8",
-    "Float32Array": "<f4",
-    "Int32Array": "<i4",
-    "Uint16Array": "<u2",
-    "Uint8Array": "u1",
-}
+# The matrix and its estimates, averaged over cells.
 
 
 def pack(values: Any, kind: str) -> dict[str, str]:
     """Return an array as a typed array of JavaScript, compressed and in base 64."""
     raw = np.ascontiguousarray(values, dtype=_TYPES[kind]).tobytes()
     return {"type": kind, "data": base64.b64encode(zlib.compress(raw, 9)).decode("ascii")}
-
-
-def cell_size(n_points: int, max_cells: int) -> int:
-    """Return how many neighbours in the organised order share a cell of the picture."""
-    return -(-n_points // max_cells)
 
 
 def matrix_data(model: "CoManifold", steps: list[int]) -> dict[str, Any]:
@@ -291,282 +568,3 @@ def _rounded(values: Array) -> tuple[NDArray[np.uint16], float, float]:
     shares = (values - low) / (high - low or 1.0)
     codes = np.where(np.isnan(shares), _NO_VALUE, np.rint(_STEPS * np.nan_to_num(shares)))
     return codes.astype(np.uint16), low, high
-
-
-# More points than this make a browser slow: only every second, third and so on is drawn.
-_MAX_POINTS = 5000
-# The page opens at a scale with at most as many clusters as there are colours.
-_MAX_CLUSTERS = 7
-
-
-def page_data(
-    model: "CoManifold",
-    *,
-    row_names: Sequence[Any] | None = None,
-    column_names: Sequence[Any] | None = None,
-    title: str | None = None,
-    notes: Sequence[str] = (),
-    annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
-    max_cells: int = 500,
-    max_values: int = 1_000_000,
-) -> dict[str, Any]:
-    """Return the contents of the page; see `comanifold.report.write_report`.
-
-    Rows and columns are in the organised order; ``order`` has their indices. `max_cells` is the
-    largest number of rows, or columns, of the picture of the matrix, and `max_values` that of
-    stored values of the estimates of all scales (about 2 MB).
-    """
-    check_is_fitted(model)
-    if isinstance(notes, str):
-        raise ValueError(f"notes must be a list of texts, got one text, {notes!r}")
-    shape = model.filled_.shape
-    steps = [cell_size(size, max_cells) for size in shape]
-    annotations = check_annotations(annotations, dict(zip(("rows", "columns"), shape, strict=True)))
-    known = [getattr(model, name, None) for name in ("row_names_in_", "feature_names_in_")]
-    names = [
-        check_names(row_names, known[0], mode="row", size=shape[0]),
-        check_names(column_names, known[1], mode="column", size=shape[1]),
-    ]
-    has_scales = hasattr(model, "row_linkage_")
-    return {
-        "title": "Co-manifold report" if title is None else str(title),
-        "notes": [str(note) for note in notes],
-        "warnings": _warnings(model),
-        "n_rows": shape[0],
-        "n_columns": shape[1],
-        "n_missing": int(np.isnan(model.data_).sum()),
-        "rows": _mode_data(model, "row", names[0], annotations["rows"], steps[0]),
-        "columns": _mode_data(model, "column", names[1], annotations["columns"], steps[1]),
-        "matrix": matrix_data(model, steps),
-        "scales": _scale_records(model),
-        "estimates": scale_data(model, steps, max_values) if has_scales else None,
-        "first_scale": _first_scale(model),
-        "certificates": _certificates(model),
-        "parameters": _parameters(model),
-        "versions": _versions(),
-    }
-
-
-def _mode_data(
-    model: "CoManifold", mode: str, names: list[str], annotations: dict[str, list[Any]], step: int
-) -> dict[str, Any]:
-    """Return names, embedding and colourings of the rows or columns."""
-    order = getattr(model, f"{mode}_order_")
-    embedding = getattr(model, f"{mode}_embedding_")
-    eigenvalues = getattr(model, f"{mode}_eigenvalues_", None)
-    return {
-        "names": [names[i] for i in order],
-        "order": [int(i) for i in order],
-        "n_components": embedding.shape[1],
-        "embedding": pack(embedding[order], "Float64Array"),
-        "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
-        "colourings": [in_order(found, order) for found in colourings(names, annotations)],
-        "cell_size": step,
-        "point_step": -(-len(order) // _MAX_POINTS),
-    }
-
-
-def _scale_records(model: "CoManifold") -> list[dict[str, Any]]:
-    """Return one record per scale."""
-    scales = model.scales_
-    names = ["l", "k", "n_row_clusters", "n_column_clusters", "weight", "objective"]
-    columns = {name: scales[name].tolist() for name in [*names, "n_iter", "status"]}
-    columns["residual"] = scales["stationarity"].tolist()
-    return [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
-
-
-def _first_scale(model: "CoManifold") -> int:
-    """Return the position of the scale of the largest weight with a few clusters, else 0."""
-    counts = np.array([model.scales_["n_row_clusters"], model.scales_["n_column_clusters"]])
-    has_few = ((counts > 1) & (counts <= _MAX_CLUSTERS)).all(axis=0)
-    return int(np.argmax(np.where(has_few, model.scales_["weight"], -1.0))) if has_few.any() else 0
-
-
-def _certificates(model: "CoManifold") -> dict[str, Any]:
-    """Return how well the scales were solved."""
-    scales = model.scales_
-    return {
-        "n_scales": len(scales["l"]),
-        "n_converged": int((scales["status"] == "converged").sum()),
-        "tol": float(model.tol),
-        "largest_residual": float(scales["stationarity"].max()),
-        "largest_gap": float(scales["gap"].max()) if "gap" in scales else None,
-    }
-
-
-def _warnings(model: "CoManifold") -> list[str]:
-    """Return the warnings of the fit that the fitted attributes show."""
-    found = []
-    for mode in ("row", "column"):
-        unobserved = getattr(model, f"unobserved_{mode}s_")
-        if unobserved.size:
-            found.append(
-                f"{unobserved.size} {mode}s have no observed entry and so no coordinates, no "
-                f"cluster and no filled-in values. Counted from 0: {listing(unobserved)}."
-            )
-    n_unfinished = int((model.scales_["status"] != "converged").sum())
-    if n_unfinished:
-        found.append(
-            f"{n_unfinished} of {len(model.scales_['l'])} scales stopped before they reached the "
-            f"tolerance of {model.tol:g}: raise max_iter, or tol."
-        )
-    return found
-
-
-def _parameters(model: "CoManifold") -> dict[str, str]:
-    """Return the parameters that the result depends on."""
-    parameters = sorted(model.get_params().items())
-    return {
-        name: repr(value)
-        for name, value in parameters
-        if name not in ("checkpoint", "n_jobs", "verbose")
-    }
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of the packages that the result depends on."""
-    packages = ("numpy", "scipy", "scikit-learn", "numba")
-    return {
-        "comanifold": __version__,
-        "Python": sys.version.split()[0],
-        **{package: version(package) for package in packages},
-    }
-
-
-# In order of dependence.
-_SCRIPTS = ("data", "colours", "matrix", "embedding", "scales", "tables", "page")
-
-# Plotly adds an empty style sheet and fills it rule by rule,
-_EMPTY = ""
-# and adds style sheets of its geographical maps unless elements with their ids exist.
-_MAP_STYLES = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
-
-
-def write_report(
-    model: "CoManifold",
-    path: str | os.PathLike,
-    *,
-    row_names: Sequence[Any] | None = None,
-    column_names: Sequence[Any] | None = None,
-    title: str | None = None,
-    notes: Sequence[str] = (),
-    annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
-) -> None:
-    """Write a fitted model as one self-contained HTML page.
-
-    The page shows the organised matrix linked to both embeddings and, if the model was fitted
-    with ``keep_scales=True``, the matrix and the clusters at every scale. With more than 500 rows
-    or columns, neighbours in the organised order are averaged in the picture of the matrix, and
-    the page says so.
-
-    Parameters
-    ----------
-    model : CoManifold
-        Fitted.
-    path : path
-        The file to write, usually ``.html``. An existing file is replaced once the new one is
-        complete.
-    row_names, column_names : sequence, optional
-        By default the labels of the DataFrame that the model was fitted to, else numbers. Shown
-        as plain text.
-    title : str, optional
-        The heading of the page.
-    notes : sequence of str
-        Further remarks, such as warnings or the source of the data.
-    annotations : dict, optional
-        Text or numbers to colour by, ``{"rows": {name: values}, "columns": {name: values}}``,
-        one value for each row or column; None or NaN where missing.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from comanifold import CoManifold
-    >>> from comanifold.datasets import make_checkerboard, remove_entries
-    >>> from comanifold.report import write_report
-    >>> data = make_checkerboard(30, 20, random_state=0)
-    >>> X = remove_entries(data.X, 0.3, random_state=0)
-    >>> model = CoManifold(keep_scales=True).fit(X)
-    >>> with TemporaryDirectory() as folder:
-    ...     write_report(model, Path(folder) / "report.html", title="A checkerboard")
-    ...     (Path(folder) / "report.html").exists()
-    True
-    """
-    html = render_report(
-        model,
-        row_names=row_names,
-        column_names=column_names,
-        title=title,
-        notes=notes,
-        annotations=annotations,
-    )
-    with atomic_file(path) as part:
-        part.write_bytes(html)
-
-
-def render_report(model: "CoManifold", **content: Any) -> bytes:
-    """Return the page that `write_report` writes; takes the same keywords."""
-    # The arguments are validated before missing packages are reported.
-    return _page_html(page_data(model, **content))
-
-
-def _page_html(data: dict[str, Any]) -> bytes:
-    """Return the HTML of a page with these data."""
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise ImportError(
-            f"the report needs {error.name}: pip install 'comanifold[report]'"
-        ) from error
-    script = "".join(_read(f"{name}.js") for name in _SCRIPTS)
-    scripts = {"plotly": get_plotlyjs(), "page": script}
-    style = _read("page.css")
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    page = environment.from_string(_read("page.html")).render(
-        data=data,
-        json=json_for_html(data),
-        style=style,
-        scripts=scripts,
-        taken_names=_MAP_STYLES.findall(scripts["plotly"]),
-        policy=_policy(list(scripts.values()), [style, _EMPTY]),
-    )
-    # A lone surrogate in a name is not valid UTF-8: it becomes a character reference.
-    return page.encode("utf-8", "xmlcharrefreplace")
-
-
-def json_for_html(data: Any) -> str:
-    """Return data as ASCII JSON without <, > and &, safe inside any HTML element."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _policy(scripts: list[str], styles: list[str]) -> str:
-    """Return a content security policy that allows only these scripts and styles."""
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src {_hashes(scripts)}",
-            f"style-src-elem {_hashes(styles)}",
-            # Plotly positions text with style attributes.
-            "style-src-attr 'unsafe-inline'",
-            "img-src data: blob:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
-    )
-
-
-def _hashes(texts: list[str]) -> str:
-    """Return the hashes of texts as a source list of the policy."""
-    digests = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
-    return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
-
-
-def _read(name: str) -> str:
-    """Return the text of a file of the page."""
-    return files(__package__).joinpath("page", name).read_text(encoding="utf-8")

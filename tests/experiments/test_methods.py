@@ -1,4 +1,4 @@
-"""Cases: masks and permutations of the data."""
+"""The data of the experiments: masks and permutations."""
 
 import numpy as np
 import pytest
