@@ -261,3 +261,20 @@ def test_a_loaded_model_has_no_checkpoint(saved, tmp_path):
     assert model.checkpoint is None
     model.fit(holes(8, 7))
     assert not (tmp_path / "anywhere").exists()
+
+
+def test_values_that_overflow_or_nest_too_deeply_are_refused(saved):
+    nested = 1
+    for _ in range(600):
+        nested = [nested]
+    for change in (
+        lambda d: d["parameters"].update(n_neighbors=nested),
+        lambda d: d["state"]["row"]["embedding"]["parameters"].update(diffusion_time=10**400),
+        lambda d: d["state"]["scales"][0].update(n_iter=10**400),
+        lambda d: d["state"]["scales"][0].update(n_iter=2**63),
+    ):
+        before = (saved / "model.json").read_bytes()
+        edit_json(saved, change)
+        with pytest.raises(ValueError, match="cannot read the model"):
+            CoManifold.load(saved)
+        (saved / "model.json").write_bytes(before)

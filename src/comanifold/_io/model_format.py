@@ -43,6 +43,9 @@ _N_TRIES, _SECONDS_BETWEEN = 20, 0.05
 # Labels and scales of the largest matrices take less.
 _MAX_JSON_BYTES = 1 << 30
 
+# Larger integers do not fit into the arrays of `scales_`, or into a float.
+_MAX_NUMBER = {int: 2**63, float: 2**1024}
+
 # Objects that may be parameters, saved as the name of their class and their own parameters.
 _CLASSES = {kind.__name__: kind for kind in (Snowflake, Linear, Log, MCP, DiffusionMap)}
 
@@ -226,7 +229,7 @@ def _read(
             raise ValueError(f"the parameters are not those of the model: {error}") from error
         state = _decode_state(_Part(description.get("state"), arrays))
         check_state(state)
-    except ValueError as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"cannot read the model in {str(directory)!r}: {error}") from error
     return parameters, state
 
@@ -456,7 +459,6 @@ def _checked(value: Any, kind: type, name: str) -> Any:
     kinds = (int, float) if kind is float else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
         raise ValueError(f"{name} must be of type {kind.__name__}, got {value!r:.40}")
-    try:
-        return float(value) if kind is float else value
-    except OverflowError as error:
-        raise ValueError(f"{name} is too large: {error}") from error
+    if kind in (int, float) and abs(value) >= _MAX_NUMBER[kind]:
+        raise ValueError(f"{name} is too large")
+    return float(value) if kind is float else value
