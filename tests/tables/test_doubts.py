@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from oracles.hostile import matrices
 from sklearn import datasets
 
-from comanifold.tables import Table, find_doubts
+from comanifold.tables import Table, find_doubts, read_table
 
 
 def table(values, names=None):
@@ -153,7 +153,7 @@ def test_identifiers_and_dates_among_measurements(name, column, words):
     values = np.column_stack([rng.normal(size=(60, 5)), column])
     doubts = find_doubts(table(values, ["a", "b", "c", "d", "e", name]))
     (doubt,) = [doubt for doubt in doubts if words in doubt]
-    assert f"--exclude '{name}'" in doubt
+    assert f'--exclude "{name}"' in doubt
     assert len(doubts) == 1
 
 
@@ -240,3 +240,14 @@ def test_positions_on_the_genome_with_counts():
     doubts = find_doubts(Table(values, [f"g{i}" for i in range(20)], names))
     for name in names[:3]:
         assert any(f"'{name}' looks like a position or length" in doubt for doubt in doubts)
+
+
+def test_the_advice_names_columns_in_full(file):
+    name = "visit number, counted from the very first appointment"
+    rows = "".join(f"r{i}x,{i},{i % 3}.5,{i % 4}.5\n" for i in range(1, 21))
+    path = file(f'who,"{name}",b,c\n{rows}')
+    (doubt,) = find_doubts(read_table(path))
+    assert f'--labels "{name}"' in doubt
+    assert f"--exclude '\"{name}\"'" in doubt
+    assert read_table(path, labels=name).corner == name
+    assert read_table(path, exclude=f'"{name}"').column_names == ["b", "c"]

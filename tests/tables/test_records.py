@@ -1,5 +1,7 @@
 """From records to a table: roles of columns, and the number format of the whole file."""
 
+import shlex
+
 import pytest
 
 from comanifold.tables import TableError, read_table
@@ -61,3 +63,11 @@ def test_ambiguous_points_raise_a_doubt(tmp_path, first, last, values, option):
 def test_ambiguous_and_contradicting_commas_raise_an_error(tmp_path, first, last, words):
     with pytest.raises(TableError, match=words):
         read_column(tmp_path, first, last)
+
+
+def test_the_advice_for_long_format_can_be_followed(file):
+    rows = "".join(f"p{i},t{j},{i + j}.5\n" for i in range(6) for j in range(4))
+    path = file(f'patient id,"test, short",value\n{rows}')
+    (doubt,) = [doubt for doubt in read_table(path).doubts if "--long" in doubt]
+    option = shlex.split(doubt[doubt.index("--long") :])[1]
+    assert read_table(path, long=option).values.shape == (6, 4)

@@ -14,7 +14,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from ._layout import is_identifier
-from ._table import Array, Table, quote, quote_list
+from ._table import Array, Table, quote, quote_list, shell_quoted
 
 # How often a code for missing entries occurs in the table, and in one column; or in the table if
 # it never occurs twice in a column. Numbers that are no usual codes have to be farther from the
@@ -309,7 +309,7 @@ class _IntegerColumn:
 
     @property
     def advice(self) -> str:
-        return f"leave it out (--exclude {quote(self.name)})"
+        return f"leave it out (--exclude {shell_quoted(self.name)})"
 
     @property
     def is_named_time(self) -> bool:
@@ -409,7 +409,7 @@ def _identifier(column: _IntegerColumn) -> str:
         return ""
     return (
         f"looks like an identifier ({n_observed:,} different integers, {column.low:.0f} to "
-        f"{column.high:.0f}): use it for labels (--labels {quote(column.name)}), or {column.advice}"
+        f'{column.high:.0f}): use it for labels (--labels "{column.name}"), or {column.advice}'
     )
 
 

@@ -39,6 +39,7 @@ from ._table import (
     quote,
     quote_list,
     select_columns,
+    shell_quoted,
     split_list,
 )
 from ._text import Source
@@ -172,7 +173,7 @@ class _Reader:
             fixes.append(f"If {layout.line} {invalid.line} is a header: --header")
         # Digits carry a value; a code such as ND does not.
         if not any(sign.isdigit() for sign in cell) and len(cell) <= _MAX_SUGGESTED:
-            fixes.append(f"If it means missing: --missing {_shell_quoted(cell)}")
+            fixes.append(f"If it means missing: --missing {shell_quoted(cell)}")
         columns = format_ranges(list(rows.invalid))
         if len(columns) <= _MAX_SUGGESTED:
             fixes.append(f"To leave its column out: --exclude {columns}")
@@ -316,12 +317,6 @@ def _is_text(rows: RowParser, column: int, invalid: InvalidCells) -> bool:
     return invalid.count > n_numbers and not is_numeric(invalid.cell)
 
 
-def _shell_quoted(code: str) -> str:
-    """Return a code as it can be given to --missing in a shell."""
-    doubled = code.replace('"', '""')
-    return f"'\"{doubled}\"'" if "," in code or '"' in code else f'"{code}"'
-
-
 def _thousands_mark(grouped: str, decimal: str) -> str | None:
     """Return the mark between the thousands of a number."""
     signs = grouped.strip("+-\u2212")
@@ -363,7 +358,7 @@ def _doubt_texts(rows: RowParser) -> list[str]:
         elif n_numbers * 5 > n_words:
             doubts.append(
                 f"{name} holds {n_words:,} words and {n_numbers:,} numbers and was taken as an "
-                f"annotation; if a word means missing: --missing {_shell_quoted(words[0])}"
+                f"annotation; if a word means missing: --missing {shell_quoted(words[0])}"
             )
     return doubts
 
@@ -462,13 +457,12 @@ def _doubt_shape(rows: RowParser, values: Array, columns: Sequence[int]) -> list
     found = _named_keys(rows) or _text_keys(rows, len(columns)) or _integer_keys(values, columns)
     if not found:
         return []
-    if layout.header is None:
-        option = ",".join(str(column + 1) for column in found)
-    else:
-        option = ",".join(layout.names[column] for column in found)
+    keys = [str(column + 1) if layout.header is None else layout.names[column] for column in found]
+    option = shell_quoted(*keys)
+    if not set(" ,\"'").intersection("".join(keys)):
+        option = option.strip('"')
     return [
-        "each line may be one entry of a matrix, with its row, column and value: "
-        f"--long {_shell_quoted(option) if ' ' in option else option}"
+        f"each line may be one entry of a matrix, with its row, column and value: --long {option}"
     ]
 
 

@@ -180,6 +180,13 @@ def quote_list(names: Sequence[str], most: int = 5) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def shell_quoted(*items: str) -> str:
+    """Return names or codes as an option that takes a list, such as --missing, in a shell."""
+    doubled = (item.replace('"', '""') for item in items)
+    text = ",".join(f'"{item}"' if "," in item or '"' in item else item for item in doubled)
+    return f"'{text}'" if '"' in text else f'"{text}"'
+
+
 # Names.
 
 
