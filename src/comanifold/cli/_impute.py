@@ -157,20 +157,15 @@ def impute(
 def _text_columns_note(table: "Table", out: Path) -> str:
     """Return whether text columns were written, as a sentence; empty if there are none."""
     from ..tables import HOLDS_TEXT
+    from ..tables._table import quote_list
 
     names = list(table.annotations.get("rows", {}))
     if not names:
         return ""
-    shown = _some(names)
+    shown = quote_list(names)
     if str(out).lower().endswith(HOLDS_TEXT):
         return f"Text columns were written after the labels: {shown}."
     return f"Text columns cannot be written in this format and were left out: {shown}."
-
-
-def _some(names: list[str]) -> str:
-    """Return the first names of a list, quoted, and how many more there are."""
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(map(repr, names[:5])) + more
 
 
 @dataclass(frozen=True)
@@ -273,6 +268,8 @@ def _place(model: "CoManifold", preprocessor: "Preprocessor | None", values: Any
 
 def _matched(table: "Table", model: "CoManifold", new: str, output: Output) -> Any:
     """Return the values in the order of the fit along the mode that is not new."""
+    from ..tables._table import quote_list
+
     mode, axis = ("column", 1) if new == "row" else ("row", 0)
     known = getattr(model, "feature_names_in_" if mode == "column" else "row_names_in_", None)
     ours = getattr(table, f"{mode}_names")
@@ -300,8 +297,8 @@ def _matched(table: "Table", model: "CoManifold", new: str, output: Output) -> A
             else f": add empty {mode}s for them if their values are unknown"
         )
         raise ValueError(
-            f"the file lacks {len(absent)} of the {n_known} {mode}s of the fit: {_some(absent)}"
-            f"{advice}"
+            f"the file lacks {len(absent)} of the {n_known} {mode}s of the fit: "
+            f"{quote_list(absent)}{advice}"
         )
     if len(ours) > n_known:
         n_more = len(ours) - n_known
