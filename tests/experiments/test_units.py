@@ -147,7 +147,7 @@ def test_tables_do_not_depend_on_processes_nor_on_threads_of_blas(tmp_path, n_th
         with OwnedFolder(tmp_path / name, "test") as folder:
             list(run_units(units, folder, n_jobs=n_jobs))
     code = (
-        "import sys; from test_runner import *\n"
+        "import sys; from test_units import *\n"
         "with OwnedFolder(sys.argv[1], 'test') as folder:\n"
         "    list(run_units([Unit('t', embedded, (s,)) for s in range(2)], folder))"
     )
