@@ -11,7 +11,8 @@ ORDER = (
     "new_points",
     "trees",
     "sparse_distances",
-    "choose_alpha",
+    "scale_weights",
+    "choose_neighbors",
     "penalties",
     "one_sided",
 )
