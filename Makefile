@@ -26,7 +26,7 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going docs docs/_build/html
 	@echo "Open docs/_build/html/index.html in a browser."
 
-KERNELS := tests/graphs tests/penalties tests/solvers tests/metrics tests/fit/test_low_rank.py \
+KERNELS := tests/graphs tests/penalties tests/solvers tests/test_metrics.py tests/fit/test_low_rank.py \
     tests/test_diffusion_map.py tests/test_robustness.py tests/test_robustness_of_parts.py
 # Minutes without compiling.
 TOO_LONG := tests/solvers/test_fast.py::test_merging_leaves_fewer_clusters_and_a_lower_objective

@@ -60,6 +60,14 @@ def gaussian_graph(X, n_neighbors=5):
     return Graph(graph.n_nodes, graph.edges, np.exp(-squares / np.median(squares)))
 
 
+def edge_lengths(U, row_graph, column_graph):
+    """Return the lengths of all edges in NumPy: the least that a first-order method computes."""
+    return [
+        np.linalg.norm(V[graph.edges[:, 0]] - V[graph.edges[:, 1]], axis=1)
+        for V, graph in ((U, row_graph), (U.T, column_graph))
+    ]
+
+
 def timed(call, repeat=1):
     """Return the result of a call and the shortest of its times."""
     times = []
@@ -82,4 +90,4 @@ def time_of_parts(call, clock=time.perf_counter):
         for part, (end, name) in PARTS.items():
             if name == function and file.endswith(end) and "comanifold" in file:
                 found[part] = seconds, n_calls
-    return result, found
+    return result, {part: found[part] for part in PARTS if part in found}

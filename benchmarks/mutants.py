@@ -29,12 +29,12 @@ ROOT = Path(__file__).parent.parent
 TESTS = {
     "graphs": ["tests/graphs"],
     "penalties": ["tests/penalties"],
-    "metrics.py": ["tests/metrics"],
+    "metrics.py": ["tests/test_metrics.py"],
     "solvers": [
         "tests/solvers/test_problem.py",
         "tests/solvers/test_kernels.py",
         "tests/test_co_cluster_regressions.py",
-        "tests/test_odd_inputs.py",
+        "tests/test_degenerate_inputs.py",
         "tests/solvers",
     ],
     "_fit/low_rank.py": ["tests/fit/test_low_rank.py"],
@@ -46,9 +46,9 @@ TESTS = {
 WHOLE = {
     "graphs": ["tests/test_sparse_distances.py"],
     "penalties": ["tests/test_co_cluster.py"],
-    "metrics.py": ["tests/test_pipeline.py", "tests/test_co_manifold.py"],
+    "metrics.py": ["tests/fit/test_passes.py", "tests/test_co_manifold.py"],
     "solvers": [
-        "tests/test_hard_inputs.py",
+        "tests/test_degenerate_inputs.py",
         "tests/test_co_cluster.py",
         "tests/test_co_manifold.py",
     ],

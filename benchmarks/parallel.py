@@ -33,8 +33,9 @@ class MeasuringBackend(BACKENDS["threading"]):
 
     def submit(self, func, callback=None):
         for _, arguments, _ in func.items:
-            self.shared.append(len(pickle.dumps(arguments[0])))
-            self.own.append(len(pickle.dumps(arguments[1:])))
+            if len(arguments) > 1:
+                self.shared.append(len(pickle.dumps(arguments[0])))
+                self.own.append(len(pickle.dumps(arguments[1:])))
         return super().submit(func, callback)
 
 
@@ -42,8 +43,7 @@ def sizes_of_tasks(X):
     """Return the bytes of the inputs that the tasks of a fit share, and of each task's own."""
     register_parallel_backend("measuring", MeasuringBackend)
     fit(X, "measuring", 2)
-    paths = [i for i, own in enumerate(MeasuringBackend.own) if own < X.nbytes * 10]
-    return (np.array(sizes)[paths] for sizes in (MeasuringBackend.shared, MeasuringBackend.own))
+    return np.array(MeasuringBackend.shared), np.array(MeasuringBackend.own)
 
 
 def main():

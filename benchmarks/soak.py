@@ -81,9 +81,8 @@ def main():
         start, middle, end = fit_all(options.fits, Path(name))
     growth = end[0] - middle[0]
     print(
-        f"  growth: {middle[0] - start[0]:+.1f} MB to the middle, {growth:+.1f} MB in the second "
-        f"half ({end[0] / middle[0]:.2f} times), "
-        f"{end[1] - start[1]:+d} open files"
+        f"  growth: {middle[0] - start[0]:+.1f} MB to the middle, {growth:+.1f} MB from there "
+        f"({end[0] / middle[0]:.2f} times), {end[1] - start[1]:+d} open files"
     )
     agree = threads_agree(options.pairs)
     print(f"  {options.pairs} pairs of fits in two threads: {'same bits' if agree else 'DIFFER'}")

@@ -87,6 +87,7 @@ class TestScore:
         seeded = CoManifold(random_state=5).fit(X)
         assert seeded.score(X) == seeded.score(X) == model.score(X, random_state=5)
 
+    @pytest.mark.filterwarnings("ignore:.*no observed entry")
     def test_new_rows_are_predicted_with_the_help_of_the_fitted_ones(self):
         X = curve(0.6)
         few, others = X[::6], np.delete(X, np.s_[::6], axis=0)

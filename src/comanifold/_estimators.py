@@ -1,20 +1,20 @@
-"""What all estimators share: failed fits that change nothing, and warnings at the caller's line."""
+"""Support for all estimators: failed fits that change nothing, warnings at the caller's line."""
 
 import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-# Whose functions stand between a fit and the line that asked for it.
+# Packages whose frames are skipped on the way from a warning to the line of the user.
 _BETWEEN = ("comanifold", "contextlib", "sklearn")
 
 
 def unchanged_on_failure(fit: Callable) -> Callable:
-    """The method, which leaves the estimator as it was if it does not return.
+    """Decorate a fit method so that the estimator is unchanged if it raises.
 
-    An estimator that was fitted before keeps all of that fit, one that was not stays unfitted,
-    whether an error, Ctrl-C or a lack of memory ended the new fit. Methods only have to assign
-    new objects to attributes, and never change those that are there.
+    A fitted estimator keeps its previous fit, an unfitted one stays unfitted, whether an error,
+    Ctrl-C or a lack of memory ended the new fit. The method must assign new objects to attributes
+    and never modify existing ones.
     """
 
     @wraps(fit)
@@ -30,7 +30,7 @@ def unchanged_on_failure(fit: Callable) -> Callable:
 
 
 def levels_to_caller() -> int:
-    """The `stacklevel` with which a function that asks for it warns at the user's line."""
+    """Return the `stacklevel` with which the calling function warns at the line of the user."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:
         level, frame = level + 1, frame.f_back

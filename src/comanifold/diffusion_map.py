@@ -54,8 +54,11 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     density_normalization : float, default=0.0
         Divide affinities by this power of the density at both points first. 0 is the paper, 1
         removes the influence of the density altogether (Coifman and Lafon 2006).
+    eigen_solver : {"auto", "dense", "arpack"}, default="auto"
+        "dense" computes eigenvectors by LAPACK, "arpack" by Lanczos iterations, with a dense
+        solver as a fallback. "auto" is "dense" up to 1,500 points.
     random_state : int, RandomState or None, default=0
-        For the start of the iterative eigensolver, used past 1,500 points.
+        For the start of the Lanczos iterations.
 
     Attributes
     ----------
@@ -92,6 +95,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         bandwidth: str | float | tuple[str, int] = "local",
         diffusion_time: float = 1.0,
         density_normalization: float = 0.0,
+        eigen_solver: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
     ):
         self.n_components = n_components
@@ -99,6 +103,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.bandwidth = bandwidth
         self.diffusion_time = diffusion_time
         self.density_normalization = density_normalization
+        self.eigen_solver = eigen_solver
         self.random_state = random_state
 
     @unchanged_on_failure
@@ -124,7 +129,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             scaled(walk, 1.0 / root, 1.0 / root),
             self.n_components,
             root / np.linalg.norm(root),
-            self.random_state,
+            solver=self.eigen_solver,
+            random_state=self.random_state,
         )
         self.eigenvalues_ = eigenvalues
         self._eigenvectors = vectors * np.sqrt(self._degree.sum()) / root[:, None]
@@ -212,6 +218,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return X
 
     def _check_parameters(self, n_points: int) -> None:
+        check_choice("eigen_solver", self.eigen_solver, ["arpack", "auto", "dense"])
         n_components = self.n_components
         if not is_integer(n_components) or not 1 <= n_components < n_points:
             raise ValueError(

@@ -33,7 +33,7 @@ def test_two_rows(cost):
     assert model.n_clusters_ == (1 if np.exp(-1.0) * cost >= 2.5 else 2)
 
 
-def test_groups_with_gaps_are_found():
+def test_groups_with_missing_entries_are_found():
     labels, X = groups()
     model = ConvexClustering(2.0)
     assert adjusted_rand_score(labels, model.fit_predict(X)) > 0.9
@@ -71,7 +71,7 @@ def test_weights_are_gaussian_and_the_rest_is_co_clustering():
     assert model.objective_ == pytest.approx(result.objective)
 
 
-def test_equal_rows_and_rows_that_share_nothing():
+def test_equal_rows_and_rows_that_share_no_column():
     same = ConvexClustering().fit(np.ones((6, 2)))
     assert same.n_clusters_ == 1
     X = np.array([[0.0, np.nan], [0.1, np.nan], [np.nan, 5.0], [np.nan, 5.2]])

@@ -40,7 +40,7 @@ def test_column_means_and_then_a_diffusion_map(bandwidth):
 @pytest.mark.parametrize(
     ("name", "imputer"), [("knn", KNNImputer()), ("soft", SoftImpute()), ("mean", SimpleImputer())]
 )
-def test_names_stand_for_imputers(name, imputer):
+def test_imputers_by_name(name, imputer):
     X = ring(1)
     model = FilledDiffusionMap(name).fit(X)
     np.testing.assert_allclose(model.filled_, imputer.fit_transform(X))

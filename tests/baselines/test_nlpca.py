@@ -90,7 +90,7 @@ def test_the_gradient_vanishes_at_fitted_scores(levels):
 
 @pytest.mark.parametrize("kind", ["circle", "helix"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_curve_with_gaps_is_found_and_lines_do_worse(kind, seed):
+def test_a_curve_with_missing_entries_is_found_better_than_by_lines(kind, seed):
     clean, X = curve(kind, seed)
     missing = np.isnan(X)
     model = NLPCA(1, random_state=seed).fit(X)
@@ -158,7 +158,7 @@ def test_columns_without_entries_and_constant_data():
     np.testing.assert_allclose(same.inverse_transform(same.embedding_), 2.0, atol=0.05)
 
 
-def test_too_few_iterations_are_named():
+def test_a_warning_says_that_iterations_did_not_converge():
     with pytest.warns(ConvergenceWarning, match="NLPCA stopped after 3 iterations"):
         model = NLPCA(1, max_iter=3, random_state=0).fit(curve("circle", 0)[1])
     assert model.n_iter_ == 3

@@ -79,8 +79,8 @@ def test_doubts_about_the_data_are_warnings(comanifold, tmp_path):
     found = comanifold("fit", "t.csv", "--out", "out", "--json").json
     assert any("--missing -999" in warning for warning in found["warnings"])
     told = comanifold("fit", "t.csv", "--out", "again", "--no-check").told
-    assert "-999 stands 4 times in column 'c3'" in told
-    assert "-999 stands 4 times" in (tmp_path / "out" / "run.json").read_text()
+    assert "-999 occurs 4 times in column 'c3'" in told
+    assert "-999 occurs 4 times" in (tmp_path / "out" / "run.json").read_text()
     found = comanifold("fit", "t.csv", "--out", "third", "--missing=-999", "--json").json
     assert not any("--missing" in warning for warning in found["warnings"])
 

@@ -134,6 +134,6 @@ def test_doubts_before_a_fit_know_how_data_are_prepared(comanifold, tmp_path):
         "id,a,b,c\n" + "".join(f"p{i},{','.join(map(str, row))}\n" for i, row in enumerate(values))
     )
     plain = comanifold("impute", "t.csv", "-o", "plain.csv").told
-    assert "say --standardize" in plain.split("Expected time")[0]
+    assert "use --standardize" in plain.split("Expected time")[0]
     prepared = comanifold("impute", "t.csv", "-o", "other.csv", "--standardize").told
-    assert "say --standardize" not in prepared
+    assert "use --standardize" not in prepared

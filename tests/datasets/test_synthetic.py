@@ -76,7 +76,7 @@ def test_checkerboard():
     assert (noisy.X - levels).std() == pytest.approx(0.5, rel=0.02)
 
 
-def test_many_groups_of_few_columns_are_apart_as_well():
+def test_many_groups_of_few_columns_are_apart():
     levels = make_checkerboard(n_row_groups=12, n_column_groups=1, random_state=0).levels
     assert np.diff(np.sort(levels[:, 0])).min() >= 1.0
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from comanifold._embedding import ordering
 from comanifold._embedding.ordering import embedding_order
 
 
@@ -14,11 +13,10 @@ def test_points_on_a_line_are_ordered_along_it():
 
 
 @pytest.mark.parametrize("most", [0, 5000])
-def test_orders_with_and_without_a_tree(monkeypatch, most):
-    monkeypatch.setattr(ordering, "_MOST_FOR_A_TREE", most)
+def test_orders_with_and_without_a_tree(most):
     points = np.random.default_rng(1).normal(size=(30, 2))
     points[[4, 9]] = np.nan
-    order = embedding_order(points)
+    order = embedding_order(points, most)
     assert sorted(order) == list(range(30))
     assert list(order[-2:]) == [4, 9]
     if most == 0:

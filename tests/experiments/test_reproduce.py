@@ -123,7 +123,7 @@ def test_a_failed_unit_spares_the_other_experiments(tmp_path, monkeypatch):
     assert "figure-1-workflow" not in stems
 
 
-def test_killed_and_started_again_it_ends_with_the_same_tables(tmp_path):
+def test_a_killed_run_is_resumed_with_the_same_tables(tmp_path):
     def command(out):
         options = ["appendix", "--out", str(out), "--jobs", "2"]
         return [sys.executable, "-m", "comanifold", "reproduce", *options]

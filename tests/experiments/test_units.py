@@ -51,6 +51,6 @@ def test_geodesics_of_a_rolled_up_curve():
     assert distance_correlation(roll, line) < 0.9
 
 
-def test_points_on_top_of_each_other_are_no_trouble():
+def test_duplicated_points():
     doubled = np.vstack([PLANE[:50], PLANE[:50]])
     assert geodesic_correlation(doubled, doubled) == pytest.approx(1.0)

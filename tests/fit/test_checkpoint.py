@@ -1,4 +1,4 @@
-"""Checkpoints: an interrupted fit continues from them, and those of other fits are refused."""
+"""Checkpoints: an interrupted fit resumes from them, and those of other fits are refused."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_an_interrupted_fit_ends_with_the_same_bits(tmp_path):
             break
         except KeyboardInterrupt as error:
             n_interrupts += 1
-            assert "the same fit continues" in error.__notes__[0]  # noqa: PT017
+            assert "run the same fit again to resume" in error.__notes__[0]  # noqa: PT017
             after = modified(run)
             assert before.items() < after.items()  # nothing was solved again
             before = after
@@ -103,7 +103,7 @@ def test_the_checkpoint_of_another_fit_is_refused(tmp_path):
     CoManifold(checkpoint=tmp_path).fit(X)
     CoManifold(checkpoint=tmp_path, n_jobs=2, bandwidth="median", n_components=1).fit(X)
     with pytest.raises(
-        ValueError, match="belongs to another fit: scale_weights was learned, is cost"
+        ValueError, match="belongs to another fit: scale_weights was 'learned', is 'cost'"
     ):
         CoManifold(checkpoint=tmp_path, scale_weights="cost").fit(X)
     with pytest.raises(ValueError, match=r"data \(sha256\) was .*, is"):

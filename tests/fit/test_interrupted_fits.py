@@ -1,4 +1,4 @@
-"""Fits that are killed, interrupted, or run out of disk space continue from their checkpoint."""
+"""Fits that are killed, interrupted, or run out of disk space resume from their checkpoint."""
 
 import contextlib
 import json
@@ -139,7 +139,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, n_jobs):
         end(process)
     assert process.returncode == 1
     assert "any existing file is unchanged: File too large" in told
-    assert "the same fit continues from them" in told
+    assert "run the same fit again to resume" in told
     assert {file.name: file.read_bytes() for file in run.iterdir()} == before
     assert_same_fit(CoManifold(checkpoint=run).fit(X), model)
 
@@ -185,7 +185,7 @@ def processes_of(group):
 
 
 @pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 1), ("threading", 2), ("loky", 2)])
-def test_ctrl_c_stops_a_fit_and_says_how_to_continue(tmp_path, backend, n_jobs):
+def test_ctrl_c_stops_a_fit_and_says_how_to_resume(tmp_path, backend, n_jobs):
     process = begun(tmp_path, backend, n_jobs)
     try:
         began = time.monotonic()
@@ -194,7 +194,7 @@ def test_ctrl_c_stops_a_fit_and_says_how_to_continue(tmp_path, backend, n_jobs):
         assert time.monotonic() - began < 15
         assert process.returncode == -signal.SIGINT
         assert printed == ("begun\n1 thread\n" if backend == "threading" else "begun\n")
-        assert told.endswith(": the same fit continues from them.\n")
+        assert told.endswith(": run the same fit again to resume.\n")
         while processes_of(process.pid) and time.monotonic() - began < 15:
             time.sleep(0.1)
         assert processes_of(process.pid) == 0

@@ -65,7 +65,7 @@ def test_components():
     assert Graph(1, []).is_connected
 
 
-def test_cannot_be_changed_through_its_arrays_or_through_what_it_was_made_of():
+def test_arrays_are_read_only_copies():
     edges, weights = np.array([[0, 1]]), np.array([2.0])
     graph = Graph(2, edges, weights)
     weights[0] = -1.0

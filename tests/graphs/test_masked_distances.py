@@ -56,7 +56,7 @@ def test_rows_that_share_no_column_are_infinitely_far_apart():
     assert D[0, 2] == 1.0
 
 
-def test_rows_without_entries_are_refused_among_themselves_and_far_from_others():
+def test_rows_without_entries():
     nothing = np.full((1, 2), np.nan)
     with pytest.raises(ValueError, match="no observed entry"):
         masked_distances(nothing)

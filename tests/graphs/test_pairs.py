@@ -10,18 +10,13 @@ from comanifold import Graph
 from comanifold.graphs import CandidatePairs, _pairs
 
 
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
-    monkeypatch.setattr(_pairs, "N_SPREAD", 4)
-
-
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
 @pytest.mark.parametrize("at_once", [1, 500, 10**6])
 def test_near_and_far_rows_at_their_distances(fraction, at_once, monkeypatch):
     monkeypatch.setattr(_pairs, "_AT_ONCE", at_once)
     X = incomplete(0, (60, 12), fraction)
     expected = slow.masked_distances(X)
-    candidates = CandidatePairs(X, 6)
+    candidates = CandidatePairs(X, 6, n_spread=4)
     i, j = candidates.distances.nonzero()
     found = candidates.distances.toarray()
     np.testing.assert_allclose(found[i, j], expected[i, j], rtol=1e-10)
@@ -37,16 +32,16 @@ def test_near_and_far_rows_at_their_distances(fraction, at_once, monkeypatch):
 
 def test_all_pairs_of_few_rows():
     for n_rows in (1, 2, 5, 10):
-        candidates = CandidatePairs(incomplete(1, (n_rows, 5), 0.0), 6)
+        candidates = CandidatePairs(incomplete(1, (n_rows, 5), 0.0), 6, n_spread=4)
         assert len(candidates.pairs) == n_rows * (n_rows - 1) // 2
 
 
-def test_rows_that_share_nothing_are_linked_by_their_means():
+def test_rows_that_share_no_column_are_linked_by_their_means():
     X = np.full((9, 6), np.nan)
     rng = np.random.default_rng(0)
     for part in range(3):
         X[3 * part : 3 * part + 3, 2 * part : 2 * part + 2] = part + 0.1 * rng.normal(size=(3, 2))
-    candidates = CandidatePairs(X, 2)
+    candidates = CandidatePairs(X, 2, n_spread=4)
     assert connected_components(candidates.distances, directed=False)[0] == 1
     graph = Graph.from_distances(candidates.distances, 2)
     assert graph.is_connected

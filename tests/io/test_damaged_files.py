@@ -1,4 +1,4 @@
-"""Files from anywhere: read, or refused with a message; nothing in them is ever run."""
+"""Damaged and malicious files are read or refused with a message, and never executed."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ from oracles.damage import (
     places_in,
     with_part,
 )
-from oracles.fits import holes, scales_of
+from oracles.fits import holes
 
 from comanifold import CoManifold
 from comanifold._fit.checkpoint import Checkpoint
@@ -57,7 +57,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def saved(folder):
-    """A saved model, and what is in its two files."""
+    """A saved model, and the contents of its two files."""
     path = folder / "model"
     CoManifold(keep_scales=True).fit(holes(8, 7)).save(path)
     return path, json.loads((path / "model.json").read_text()), members_of(path / "arrays.npz")
@@ -65,7 +65,7 @@ def saved(folder):
 
 @pytest.fixture(scope="module")
 def part(folder):
-    """A checkpoint, the path of a part in it, and what is in that part."""
+    """A checkpoint, the path of a part in it, and the contents of that part."""
     X = holes(8, 7)
     CoManifold(checkpoint=folder / "run").fit(X)
     path = sorted((folder / "run").glob("*.npz"))[0]
@@ -102,13 +102,13 @@ def assert_read_or_refused(path):
     try:
         table = read_table(path, absent="zero")
     except (TableError, OSError) as error:
-        told = str(error)
+        message = str(error)
     else:
         assert not np.isinf(table.values).any()
         assert np.isfinite(table.values).any()
         assert table.values.shape == (len(table.row_names), len(table.column_names))
         return
-    assert str(path) in told
+    assert str(path) in message
 
 
 @pytest.mark.parametrize("ending", READABLE)
@@ -141,13 +141,13 @@ def test_a_pickle_under_any_name_is_not_loaded(folder, ending):
         ),
     ],
 )  # fmt: skip
-def test_sizes_that_are_only_declared_take_no_memory(folder, name, content):
+def test_declared_sizes_take_no_memory(folder, name, content):
     (folder / name).write_bytes(content)
     with little_memory(), pytest.raises(TableError):
         read_table(folder / name, absent="zero")
 
 
-def test_labels_longer_than_any_take_no_memory(folder):
+def test_declared_lengths_of_labels_take_no_memory(folder):
     size = 1 << 27
     labels = npy_declaring((3,), f"<U{size}")
     with zipfile.ZipFile(folder / "t.npz", "w", zipfile.ZIP_DEFLATED) as file:
@@ -169,7 +169,7 @@ def test_names_in_an_archive_are_only_names(folder):
     assert not list(folder.glob("**/climbed*"))
 
 
-def test_annotated_data_that_lie_elsewhere_or_nowhere(folder):
+def test_annotated_data_in_other_files_are_refused(folder):
     h5py = pytest.importorskip("h5py")
     pytest.importorskip("anndata")
     path = folder / "t.h5ad"
@@ -194,7 +194,7 @@ def test_annotated_data_that_lie_elsewhere_or_nowhere(folder):
 
 class TestModels:
     def load(self, saved, description, members):
-        """What load gives, or None if it is refused; the checksum is always right."""
+        """Return the loaded model, or None if it is refused; the checksum is always right."""
         path = saved[0]
         content = members if isinstance(members, bytes) else archive(members)
         (path / "arrays.npz").write_bytes(content)
@@ -207,25 +207,25 @@ class TestModels:
         except (ValueError, OSError) as error:
             assert str(path) in str(error)  # noqa: PT017
             return None
-        # What is accepted is of one piece.
+        # An accepted model is consistent.
         assert model.row_embedding_.shape[0] == model.filled_.shape[0] == 8
         assert model.column_embedding_.shape[0] == model.filled_.shape[1] == 7
-        assert all(np.isfinite(scale.objective) for scale in scales_of(model))
+        assert np.isfinite(model.scales_["objective"]).all()
         return model
 
-    def test_what_was_saved_is_loaded(self, saved):
+    def test_the_saved_model_is_loaded(self, saved):
         _, description, members = saved
         assert self.load(saved, description, members) is not None
 
     @given(data=st.data())
-    def test_odd_values_in_the_description(self, saved, data):
+    def test_wrong_values_in_the_description(self, saved, data):
         _, description, members = saved
         place = data.draw(st.sampled_from(list(places_in(description))))
         other = with_part(description, place, data.draw(ODD_JSON))
         self.load(saved, other, members)
 
     @given(data=st.data())
-    def test_odd_arrays(self, saved, data):
+    def test_wrong_arrays(self, saved, data):
         _, description, members = saved
         name = data.draw(st.sampled_from(sorted(members)))
         content = data.draw(
@@ -243,7 +243,7 @@ class TestModels:
         self.load(saved, description, data.draw(damaged(archive(members))))
 
     @pytest.mark.parametrize("name", ["objective", "weight", "seconds"])
-    def test_numbers_of_a_scale_that_are_none(self, saved, name):
+    def test_nan_in_a_scale(self, saved, name):
         _, description, members = saved
         other = with_part(description, ("state", "scales", 0, name), float("nan"))
         assert self.load(saved, other, members) is None
@@ -268,15 +268,15 @@ class TestCheckpoints:
             assert str(path) in str(error)  # noqa: PT017
             return None
 
-    def test_what_was_saved_is_loaded(self, part):
+    def test_the_saved_part_is_loaded(self, part):
         assert self.load(part, archive(part[2])) is not None
 
     @given(data=st.data())
-    def test_damage_with_a_checksum_that_is_right(self, part, data):
+    def test_damage_with_a_right_checksum(self, part, data):
         self.load(part, data.draw(damaged(archive(part[2]))))
 
     @given(data=st.data())
-    def test_odd_scales(self, part, data):
+    def test_wrong_scales(self, part, data):
         members = part[2]
         header = len(as_npy(np.zeros(0, np.uint8)))
         scales = json.loads(members["scales.npy"][header:])
@@ -284,7 +284,7 @@ class TestCheckpoints:
         other = json.dumps(with_part(scales, place, data.draw(ODD_JSON))).encode()
         self.load(part, archive({**members, "scales.npy": as_npy(np.frombuffer(other, np.uint8))}))
 
-    def test_a_bomb(self, part, folder):
+    def test_a_pickle(self, part, folder):
         made = folder / "made-by-a-part"
         pickled = as_npy(np.array([Bomb(made)], dtype=object), allow_pickle=True)
         assert self.load(part, archive({**part[2], "rows.npy": pickled})) is None
@@ -292,7 +292,7 @@ class TestCheckpoints:
         assert not made.exists()
 
     @pytest.mark.parametrize("member", ["rows.npy", "scales.npy", "total_weight.npy"])
-    def test_a_part_that_does_not_fit_is_not_gone_on_from(self, tmp_path, member):
+    def test_a_fit_does_not_continue_from_a_wrong_part(self, tmp_path, member):
         X = holes(8, 7)
         CoManifold(checkpoint=tmp_path).fit(X)
         path = sorted(tmp_path.glob("pass-1*.npz"))[0]

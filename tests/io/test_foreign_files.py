@@ -1,4 +1,4 @@
-"""Nothing that we did not write is ever changed or deleted, whatever is called and killed when."""
+"""Foreign files are never changed or deleted, whatever is called and whenever it is killed."""
 
 import json
 import os
@@ -19,27 +19,25 @@ from comanifold.tables import Table, write_table
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals")
 
-# Runs each command in a fork of a process that has everything loaded, and kills it before one of
-# the moments at which it changes the file system. Prints how each has ended.
+# Runs each command in a fork of a process that has imported everything, and kills it before one of
+# its changes of the file system. Prints how each ended.
 RUN = """
 import contextlib, io, json, os, sys
 import numpy as np
 import pandas as pd
 from comanifold import CoManifold
 from comanifold._io import OwnedFolder
-from comanifold.cli import _demo, _fit, _results
+from comanifold.cli import _fit, _report
 from comanifold.cli._main import commands
 from comanifold.experiments._runner import Unit, run_units
 
 def table(name):
     return pd.DataFrame({"name": [name]})
 
-# The demonstration is small.
-_demo._N_ROWS, _demo._N_COLUMNS = 12, 9
-# Every fit has a checkpoint, and pages are short.
-_fit._LONG = 0.0
-_results._report = lambda *_: b"<!doctype html>"
-_results._figure = lambda *_: b"png"
+# Demonstration and pages are small, because hundreds are made.
+_fit.DEMO_SHAPE = 12, 9
+_report.render_page = lambda *_: b"<!doctype html>"
+_report.render_figure = lambda *_: b"png"
 X = np.load(sys.argv[1])
 CoManifold(keep_scales=True).fit(X)
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate")
@@ -90,10 +88,11 @@ for line in sys.stdin:
 
 FORCE = [[], ["--force"]]
 QUIET = ["--jobs", "1", "-q"]
+FIT = ["--no-check", "--checkpoint-after", "0", *QUIET]
 COMMANDS = [
-    *(["fit", "t.csv", "--no-check", "-o", out, *QUIET, *force]
+    *(["fit", "t.csv", "-o", out, *FIT, *force]
       for out in ("res", "new", "deep/er", "empty", "link", "mine") for force in FORCE),
-    *(["fit", "t.csv", "--no-check", "-o", "kept", "--checkpoint", kept, *QUIET]
+    *(["fit", "t.csv", "-o", "kept", "--checkpoint", kept, *FIT]
       for kept in ("checkpoints", "mine")),
     *(["impute", "t.csv", "-o", out, *QUIET, *force]
       for out in ("filled.csv", "new/filled.csv", "t.csv") for force in FORCE),
@@ -109,7 +108,7 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """A folder with a table, results, a saved model and a checkpoint, and what is foreign."""
+    """A folder with a table, results, a saved model, a checkpoint and foreign files."""
     folder = tmp_path_factory.mktemp("template")
     X = holes(12, 9)
     np.save(folder / "X.npy", X)
@@ -117,7 +116,7 @@ def template(tmp_path_factory):
         folder / "t.csv", Table(X, [str(i) for i in range(12)], [f"c{j}" for j in range(9)])
     )
     runner = Runner(folder)
-    assert runner(folder, ["fit", "t.csv", "-o", "res", "--no-check", *QUIET]) == "done"
+    assert runner(folder, ["fit", "t.csv", "-o", "res", *FIT]) == "done"
     model = CoManifold(checkpoint=folder / "ck").fit(X)
     model.set_params(checkpoint=None).save(folder / "saved")
     for name in ("mine", "empty", "outside"):
@@ -178,7 +177,7 @@ def attack(template, folder, seed, n_calls):
 
 
 def meddle(folder, outside, foreign, rng):
-    """Put something into any folder, also one that a killed command left, or change a result."""
+    """Create a file in any folder, also one that a killed command left, or change a result."""
     made = []
     if rng.random() < 0.4:
         here = [place for place, _, _ in os.walk(folder) if not place.startswith(str(outside))]
@@ -193,7 +192,7 @@ def meddle(folder, outside, foreign, rng):
 
 
 def finish(runner, folder, foreign, seed):
-    """Undisturbed commands clear away what killed ones have left, and that alone."""
+    """Assert that later commands delete what killed ones have left, and nothing else."""
     before = fingerprint(foreign)
     for name in ("res", "saved", "ck"):
         kind = {"res": "set of results", "saved": "model", "ck": "checkpoint"}[name]
@@ -222,13 +221,13 @@ def test_foreign_files_are_untouched_by_commands_that_are_killed_or_refused(temp
     assert kinds(endings) == {"done", "killed", "refused"}
 
 
-def test_every_kind_of_command_works_where_nothing_is_in_the_way(template, tmp_path):
-    """So that the attack is not one on commands that fail anyway."""
+def test_every_command_works_without_foreign_files(template, tmp_path):
+    """Otherwise the other tests would test commands that fail anyway."""
     source, runner = template
     shutil.copytree(source, tmp_path / "copy", symlinks=True)
     for arguments in (
-        ["fit", "t.csv", "--no-check", "-o", "new", *QUIET],
-        ["fit", "t.csv", "--no-check", "-o", "res", "--force", *QUIET],
+        ["fit", "t.csv", "-o", "new", *FIT],
+        ["fit", "t.csv", "-o", "res", "--force", *FIT],
         ["impute", "t.csv", "-o", "filled.csv", *QUIET],
         ["transform", "res", "t.csv", "-o", "placed.csv", "-q"],
         ["report", "res", "-q"],

@@ -116,6 +116,7 @@ def test_a_repeated_scale_is_refused(saved):
         ("solver", "slow"),
         ("start_scale", 1000),
         ("alpha", np.inf),
+        ("scale_weights", "equal"),
         ("n_passes", 0),
         ("bandwidth", -1.0),
         ("bandwidth", np.nan),

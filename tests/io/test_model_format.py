@@ -11,7 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 from oracles.damage import Bomb, as_npy, edit_arrays, edit_json, fix_checksum
-from oracles.fits import holes, random_matrix, scales_of
+from oracles.fits import holes, random_matrix
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.manifold import Isomap
@@ -100,10 +100,10 @@ def test_a_loaded_model_is_the_same_to_the_last_bit(tmp_path, parameters):
     np.testing.assert_array_equal(again.transform_columns(new), model.transform_columns(new))
     assert list(again.get_feature_names_out()) == list(model.get_feature_names_out())
     if parameters.get("keep_scales"):
-        scale = scales_of(model)[len(scales_of(model)) // 2]
-        at = scale.l, scale.k
-        np.testing.assert_array_equal(again.filled_at(*at), model.filled_at(*at))
-        np.testing.assert_array_equal(again.row_labels_at(*at), model.row_labels_at(*at))
+        middle = len(model.scales_["l"]) // 2
+        for at in ("filled_at", "row_labels_at", "column_labels_at"):
+            found, expected = (getattr(fitted, at)(index=middle) for fitted in (again, model))
+            np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(again.row_linkage_, model.row_linkage_)
         np.testing.assert_array_equal(again.column_linkage_, model.column_linkage_)
     again.save(tmp_path / "again")

@@ -1,4 +1,4 @@
-"""As on Windows: open files can be neither renamed nor deleted, and are not flushed when read."""
+"""Emulation of Windows, where open files can be neither renamed nor deleted."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 
 def open_files():
-    """Paths of the files that this process has open."""
+    """Return the paths of the files that this process has open."""
     found = set()
     for handle in os.listdir("/proc/self/fd"):
         try:
@@ -29,7 +29,7 @@ def open_files():
 
 @pytest.fixture
 def windows(monkeypatch, tmp_path):
-    """Changes of the file system that Windows would refuse raise what it raises."""
+    """Changes of the file system that Windows would refuse raise its error."""
     refused = []
 
     def guarded(name, n_paths):

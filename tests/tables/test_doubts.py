@@ -1,4 +1,4 @@
-"""What may be wrong with values: found where it is, and not where nothing is wrong."""
+"""Doubts about values: raised where something is wrong, and only there."""
 
 import time
 import tracemalloc
@@ -52,7 +52,7 @@ FINE = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_nothing_is_said_of_data_that_are_fine(name):
+def test_sound_data_raise_no_doubts(name):
     for seed in range(5):
         values = FINE[name](np.random.default_rng(seed))
         assert find_doubts(table(values)) == []
@@ -60,12 +60,12 @@ def test_nothing_is_said_of_data_that_are_fine(name):
 
 
 @pytest.mark.parametrize("name", ["digits", "diabetes", "iris", "linnerud"])
-def test_nothing_is_said_of_known_data(name):
+def test_known_data_raise_no_doubts(name):
     assert find_doubts(table(getattr(datasets, f"load_{name}")().data)) == []
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_nothing_is_said_of_cells():
+def test_single_cell_data_raise_no_doubts():
     scanpy = pytest.importorskip("scanpy")
     data = scanpy.datasets.pbmc68k_reduced()
     assert find_doubts(table(data.raw.X.toarray())) == []
@@ -109,13 +109,13 @@ def test_codes_for_missing_values(kind, code):
     values[::7, 2] = values[:12, 5] = code
     doubt = find_doubts(table(values))[0]
     n_times = int((values == code).sum())
-    assert f"stands {n_times} times in columns 'c2', 'c5'" in doubt
+    assert f"occurs {n_times} times in columns 'c2', 'c5'" in doubt
     number = doubt.split("--missing ")[1]
     assert float(number) == code
 
 
 @pytest.mark.parametrize("codes", [[9], [8, 9], [99], [98, 99], [-9]])
-def test_codes_in_answers(codes):
+def test_codes_in_questionnaires(codes):
     rng = np.random.default_rng(0)
     values = rng.integers(1, 6, size=(80, 12)).astype(float)
     for code in codes:
@@ -132,7 +132,7 @@ def test_a_value_that_is_usual_elsewhere_is_no_code():
     assert find_doubts(table(values)) == []
     values[:, 1:9] = rng.integers(1, 6, size=(200, 8))
     values[:20, 1:9] = 99
-    assert "99 stands 163 times" in find_doubts(table(values))[0]
+    assert "99 occurs 163 times" in find_doubts(table(values))[0]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_value_that_is_usual_elsewhere_is_no_code():
         ("z", 1_600_000_000 + 977 * np.arange(60) % 999, "seconds since 1970"),
     ],
 )
-def test_names_and_dates_among_measurements(name, column, words):
+def test_identifiers_and_dates_among_measurements(name, column, words):
     rng = np.random.default_rng(0)
     values = np.column_stack([rng.normal(size=(60, 5)), column])
     doubts = find_doubts(table(values, ["a", "b", "c", "d", "e", name]))
@@ -157,7 +157,7 @@ def test_names_and_dates_among_measurements(name, column, words):
     assert len(doubts) == 1
 
 
-def test_single_cells_far_off():
+def test_outlying_cells():
     rng = np.random.default_rng(0)
     values = rng.normal(17, 2, size=(100, 6))
     values[3, 1] = 1700
@@ -166,7 +166,7 @@ def test_single_cells_far_off():
     values[5, 2] = -8000
     values[6, 2] = 5000
     (doubt,) = find_doubts(table(values), standardize=True)
-    assert doubt.startswith("3 cells are far")
+    assert doubt.startswith("Cells far from all others of their columns: row")
     assert doubt.index("-8000") < doubt.index("5000") < doubt.index("1700")
 
 
@@ -179,8 +179,8 @@ def test_rows_and_columns_with_hardly_any_entries():
     values[3, 9] = 1.0
     values[11] = np.nan
     rows, columns = find_doubts(table(values))
-    assert rows.startswith("2 rows have only one or two entries, which say nothing: 'r4', 'r7'")
-    assert columns.startswith("One column has only one or two entries")
+    assert rows.startswith("Rows with one or two entries only: 'r4', 'r7'")
+    assert columns.startswith("Columns with one or two entries only: 'c9'")
     assert find_doubts(table(values[:, :2])) == []
 
 
@@ -194,7 +194,7 @@ def test_rows_and_columns_with_hardly_any_entries():
         ),
     )
 )  # fmt: skip
-def test_any_values(values):
+def test_any_values_give_sentences(values):
     doubts = find_doubts(table(values))
     assert doubts == find_doubts(table(values.copy()))
     assert all(isinstance(doubt, str) and doubt for doubt in doubts)
@@ -219,7 +219,7 @@ def test_a_large_matrix_takes_little_time_and_memory():
     seconds = time.perf_counter() - began
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert "-999 stands 1,000 times" in doubt
+    assert "-999 occurs 1,000 times" in doubt
     assert peak < 4 * 8 * (1 << 21) + values.nbytes
     assert seconds < 10
 
@@ -229,14 +229,14 @@ def test_columns_named_like_identifiers_that_repeat():
     values[:, 0] = np.repeat([1, 2, 3, 4], 3)
     names = ["record_id", "a", "b", "c", "d", "e"]
     doubts = find_doubts(Table(values, [f"r{i}" for i in range(12)], names))
-    assert any("'record_id' is named like an identifier and repeats" in told for told in doubts)
+    assert any("'record_id' is named like an identifier and repeats" in doubt for doubt in doubts)
 
 
-def test_places_on_the_genome_beside_counts():
+def test_positions_on_the_genome_with_counts():
     values = np.random.default_rng(0).integers(0, 50, size=(20, 6)).astype(float)
     values[:, 0] = np.arange(20) * 1000 + 7
     values[:, 1] = values[:, 0] + 500
     names = ["Start", "End", "Length", "a.bam", "b.bam", "c.bam"]
     doubts = find_doubts(Table(values, [f"g{i}" for i in range(20)], names))
     for name in names[:3]:
-        assert any(f"'{name}' looks like a place or length" in told for told in doubts)
+        assert any(f"'{name}' looks like a position or length" in doubt for doubt in doubts)

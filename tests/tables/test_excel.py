@@ -1,4 +1,4 @@
-"""Spreadsheets, read as files of text are."""
+"""XLSX files: sheets, cells, damage and bounded memory."""
 
 import datetime
 import io
@@ -81,7 +81,7 @@ def test_a_sheet_is_chosen_by_name_or_number(put):
         read_table(path, sheet="three")
 
 
-def test_text_cells_in_another_number_format_are_refused(put):
+def test_invalid_text_cells_raise_an_error(put):
     rows = [["g", "a"], ["x", 1.5], ["y", "2,5x"], ["z", 3]]
     with pytest.raises(TableError, match=r"row 3, column 2 \('a'\): '2,5x' is not a number"):
         read_table(put({"data": rows}))
@@ -94,13 +94,13 @@ def test_a_long_sheet_is_read_to_its_end(put):
     assert np.isnan(table.values[500, 1])
 
 
-def test_formulas_without_a_stored_result_are_told(put):
+def test_formulas_without_a_stored_result_are_reported(put):
     rows = [["g", "a", "b"], ["x", 1, "=B2*2"], ["y", 3, "=B3*2"], ["z", 5, 7]]
     table = read_table(put({"data": rows}))
     assert any("2 formulas" in doubt for doubt in table.doubts)
 
 
-def test_archives_that_would_fill_the_memory_are_refused(put):
+def test_archives_that_would_fill_the_memory_raise_an_error(put):
     path = put({"data": TABLE})
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/sharedStrings2.xml", b"0" * ((1 << 28) + 1))
@@ -109,14 +109,14 @@ def test_archives_that_would_fill_the_memory_are_refused(put):
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\3\4 and no more", b"a,b\n1,2\n"])
-def test_what_is_not_a_spreadsheet_is_refused(tmp_path, content):
+def test_other_files_raise_an_error(tmp_path, content):
     path = tmp_path / "t.xlsx"
     path.write_bytes(content)
     with pytest.raises(TableError, match="not an XLSX file"):
         read_table(path)
 
 
-def test_another_archive_is_refused(tmp_path):
+def test_other_archives_raise_an_error(tmp_path):
     path = tmp_path / "t.xlsx"
     np.savez(tmp_path / "t.npz", X=np.ones((2, 2)))
     path.write_bytes((tmp_path / "t.npz").read_bytes())
@@ -135,7 +135,7 @@ def workbook_bytes():
 
 
 @given(data=st.data())
-def test_damaged_spreadsheets_are_read_or_refused(tmp_path_factory, data):
+def test_damaged_spreadsheets_are_read_or_raise_an_error(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("sheets") / "t.xlsx"
     path.write_bytes(data.draw(damaged(workbook_bytes())))
     try:

@@ -40,7 +40,7 @@ _ROUNDING = 1e-8
 
 
 def leading_eigenvectors(
-    S: Any, n_components: int, known: Array, random_state: Any = 0
+    S: Any, n_components: int, known: Array, *, solver: str = "auto", random_state: Any = 0
 ) -> Eigenpairs:
     """The largest eigenvalues of S in falling order and their eigenvectors, as columns.
 
@@ -54,11 +54,13 @@ def leading_eigenvectors(
         Less than the number of points.
     known : ndarray of shape (n_points,)
         A unit vector with S known = known.
+    solver : {"auto", "dense", "arpack"}
     random_state : int, RandomState or None
         For the start of the iterations.
     """
     n_points = S.shape[0]
-    if n_points <= _DENSE or n_components > n_points // 4:
+    use_dense = n_points <= _DENSE if solver == "auto" else solver == "dense"
+    if use_dense or n_components > n_points // 4:
         values, vectors = _dense(S, n_components, known)
     else:
         values, vectors = _iterative(S, n_components, known, random_state)

@@ -9,21 +9,19 @@ from scipy.cluster.hierarchy import linkage
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-# Past this many points the tree that orders them would need too much memory.
-_MOST_FOR_A_TREE = 5000
 
-
-def embedding_order(embedding: Array) -> Labels:
+def embedding_order(embedding: Array, max_tree_points: int = 5000) -> Labels:
     """Return an order of points in which neighbours in the embedding are near each other.
 
     The leaves of an average-linkage tree on the embedding (after Ankenman 2014), the branches
     that meet at a node turned so that their nearest ends touch, and the whole so that the first
-    coordinate grows. Points without coordinates (NaN) come last.
+    coordinate grows. Points without coordinates (NaN) come last. For more than `max_tree_points`,
+    whose tree would need too much memory, it is the order of the first coordinate.
     """
     placed = np.flatnonzero(~np.isnan(embedding).any(axis=1))
     unplaced = np.setdiff1d(np.arange(len(embedding)), placed)
     points = embedding[placed]
-    if len(points) <= 2 or len(points) > _MOST_FOR_A_TREE:
+    if len(points) <= 2 or len(points) > max_tree_points:
         order = np.argsort(points[:, 0], kind="stable")
     else:
         order = _leaves(linkage(points, "average"), points)

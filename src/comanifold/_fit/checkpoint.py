@@ -1,4 +1,4 @@
-"""Checkpoints: folders with the finished parts of a fit, from which an interrupted fit continues.
+"""Checkpoints: folders with the finished parts of a fit, from which an interrupted fit resumes.
 
 A checkpoint belongs to one fit. Its manifest has the fingerprint of that fit: all that the result
 depends on, which is the data, the settings, the code of the penalty and the versions.
@@ -28,15 +28,15 @@ from .._io.npz import open_archive
 from ..solvers import Certificate, Scale
 
 if TYPE_CHECKING:
-    from .passes import Settings
+    from .settings import Settings
 
 Array = NDArray[np.float64]
 
 _KIND = "checkpoint"
 _FORMAT = "4"
 
-# Settings that matter only through the number of candidates.
-_WITHOUT_EFFECT = ("distances", "bandwidth", "embedding_takes_sparse")
+# Settings that have an effect on the distances only through the number of candidates.
+_ONLY_FOR_CANDIDATES = ("distances", "bandwidth", "embedding_takes_sparse")
 
 _N_DIGEST = hashlib.sha256().digest_size
 _CHUNK = 1 << 20
@@ -137,7 +137,7 @@ def open_checkpoint(
             yield Checkpoint(folder)
         except (KeyboardInterrupt, OSError) as error:
             error.add_note(
-                f"Finished parts are saved in {str(directory)!r}: the same fit continues from them."
+                f"Finished parts are saved in {str(directory)!r}: run the same fit again to resume."
             )
             raise
 
@@ -167,26 +167,21 @@ def _digest(file: IO[bytes], size: int) -> bytes:
     return digest.digest()
 
 
-def _observed_shape(X: Array) -> tuple[int, int]:
-    """Return how many rows and columns have an observed entry."""
-    observed = ~np.isnan(X)
-    return int(observed.any(axis=1).sum()), int(observed.any(axis=0).sum())
-
-
 def fingerprint(X: Array, settings: "Settings") -> dict[str, str]:
-    """Return all that the result of a fit depends on, as text by name."""
+    """Return all that the result of a fit to X depends on, as text by name."""
     data = hashlib.sha256(str(X.shape).encode() + np.ascontiguousarray(X).tobytes())
-    parameters = {
-        field.name: "auto" if value is None else _canonical(value)
+    observed = ~np.isnan(X)
+    n_rows, n_columns = (int(observed.any(axis=axis).sum()) for axis in (1, 0))
+    values = {
+        field.name: getattr(settings, field.name)
         for field in fields(settings)
-        if field.name not in _WITHOUT_EFFECT
-        for value in [getattr(settings, field.name)]
+        if field.name not in _ONLY_FOR_CANDIDATES
     }
+    values["n_candidates"] = settings.n_candidates((n_rows, n_columns))
     return {
         "format": _FORMAT,
         "data (sha256)": data.hexdigest(),
-        **parameters,
-        "n_candidates": _canonical(settings.n_candidates(_observed_shape(X))),
+        **{name: "auto" if value is None else _canonical(value) for name, value in values.items()},
         "comanifold": __version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,

@@ -5,9 +5,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# The weight of a scale falls with this power of its squared error on held-out entries.
-_SHARPNESS = 10.0
-
 # One entry in so many is held out.
 _HOLD_OUT_EVERY = 10
 
@@ -66,11 +63,6 @@ class HeldOut:
         rest = self._X.copy()
         rest[self.rows, self.columns] = np.nan
         return rest
-
-    def weigh(self, predicted: Array) -> float:
-        """Return the weight of an estimate that predicts these values of the entries."""
-        error = float(np.mean((predicted - self.values) ** 2))
-        return (error + self.floor) ** -_SHARPNESS
 
     def relative_error(self, predicted: Array) -> float:
         """Return the root-mean-square error of predictions, in standard deviations of the entries.

@@ -93,14 +93,16 @@ def run_passes(
     tasks = [(rest, rest_factors, rough, stride), (X, factors, settings, stride)]
     prepared = _prepare_first_passes(tasks, execution.n_jobs, is_sparse)
     del rest, tasks
-    errors: list[Weights] = [HeldOutWeights(held_out)] * settings.n_passes
-    judged = _run(next(prepared), errors, rough, execution, for_weights=True)
+    by_error = HeldOutWeights(held_out)
+    judged = _run(
+        next(prepared), [by_error] * settings.n_passes, rough, execution, for_weights=True
+    )
     weights = [FixedWeights(swept.scales) for _, swept in judged]
     last_inputs, last_sweep = _run(next(prepared), weights, settings, execution)[-1]
     weight = 0.0
     if completion is not None:
         # The completion is a filled-in matrix as well, and counts as one more scale.
-        weight = held_out.weigh(completion.predicted) / weights[-1].unit
+        weight = by_error.of_predictions(completion.predicted) / weights[-1].unit
         labels = np.arange(X.shape[0]), np.arange(X.shape[1])
         last_sweep.metric.add(fill_in(X, *factors), *labels, weight)
     return _result(last_inputs, last_sweep, low_rank_weight=weight, normalise=True)

@@ -1,4 +1,4 @@
-"""How much each scale counts in the metric."""
+"""Weights of the scales in the multi-scale distances."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,12 +8,15 @@ from .held_out import HeldOut
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
+# The weight of a scale falls with this power of its mean squared error on held-out entries.
+_SHARPNESS = 10.0
+
 # Weights up to two to this power leave room for distances in any units.
 _LARGEST_EXPONENT = 500
 
 
 class CostWeights:
-    """(row cost times column cost)^alpha, the paper's weights."""
+    """The paper's weights, (row cost times column cost)^alpha."""
 
     def __init__(self, alpha: float):
         self.alpha = alpha
@@ -29,10 +32,10 @@ class CostWeights:
 
 
 class HeldOutWeights:
-    """A falling power of the error with which a scale predicts entries hidden from it."""
+    """A falling power of the mean squared error with which a scale predicts held-out entries."""
 
-    def __init__(self, hidden: HeldOut):
-        self.hidden = hidden
+    def __init__(self, held_out: HeldOut):
+        self.held_out = held_out
 
     def __call__(
         self,
@@ -42,12 +45,17 @@ class HeldOutWeights:
         row_labels: Labels,
         column_labels: Labels,
     ) -> float:
-        hidden = self.hidden
-        return hidden.weigh(values[row_labels[hidden.rows], column_labels[hidden.columns]])
+        rows, columns = self.held_out.rows, self.held_out.columns
+        return self.of_predictions(values[row_labels[rows], column_labels[columns]])
+
+    def of_predictions(self, predicted: Array) -> float:
+        """Return the weight of an estimate with these values at the held-out entries."""
+        error = float(np.mean((predicted - self.held_out.values) ** 2))
+        return (error + self.held_out.floor) ** -_SHARPNESS
 
 
 class FixedWeights:
-    """Weights by scale taken from another sweep of a similar surface, relative to the largest."""
+    """Weights taken from the scales of another surface of the same matrix, the largest being 1."""
 
     def __init__(self, scales: list):
         self._solved = np.array([(scale.l, scale.k) for scale in scales])
@@ -56,6 +64,6 @@ class FixedWeights:
         self._weights = weights / self.unit
 
     def __call__(self, l: int, k: int, *_blocks: Array) -> float:
-        # Past the end of an arm nothing changes any more: the nearest scales stand for it.
+        # Beyond the end of a path nothing changes: the nearest scales have the weight.
         steps = np.abs(self._solved - (l, k)).sum(axis=1)
         return float(self._weights[steps == steps.min()].mean())

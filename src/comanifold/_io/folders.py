@@ -14,10 +14,9 @@ folder finds the announcement and completes it.
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from .files import (
@@ -102,8 +101,6 @@ class OwnedFolder:
         Without symbolic links.
     token : str
         Random, written to the manifest when it was created.
-    is_new : bool
-        Whether the manifest was created now.
     description : dict
         From the manifest.
     """
@@ -119,7 +116,7 @@ class OwnedFolder:
         clear_leftovers(self.path)
         self._had_files = bool(os.listdir(self.path))
         try:
-            self._file, self.is_new = self._open(kind, description or {})
+            self._file, self._is_new = self._open(kind, description or {})
         except OSError:
             with suppress(OSError):
                 if self._created:
@@ -137,12 +134,12 @@ class OwnedFolder:
                 self._file.truncate(content.rindex(b"\n") + 1)
             self._manifest = manifest
             self.token, self.description = manifest.token, manifest.description
-            self._finish_publication()
+            if manifest.pending is not None:  # announced by a process that was killed
+                self._move(manifest.pending)
             clear_leftovers(self.path, published=True)
         except BaseException:
             self._file.close()
             raise
-        self._temporary: TemporaryFolder | None = None
 
     def _open(self, kind: str, description: dict[str, Any]) -> tuple[IO[bytes], bool]:
         """Open and lock the manifest; create it if there is none."""
@@ -150,7 +147,8 @@ class OwnedFolder:
         is_new = False
         for _ in range(10):
             if not os.path.lexists(path):
-                with suppress(FileExistsError):  # another process may be faster
+                # Another process may be faster, or remove an unused folder.
+                with suppress(FileExistsError, FileNotFoundError):
                     self._create(path, kind, description)
                     is_new = True
             if not os.path.lexists(path):
@@ -160,11 +158,18 @@ class OwnedFolder:
             if path.stat().st_size > _MAX_BYTES:
                 raise ManifestError(f"{path} is too long for a manifest: name another folder")
             file = open(path, "r+b", buffering=0)  # noqa: SIM115
-            self._lock(file)
-            if is_file_at(file, path):
+            is_locked = True
+            with suppress(OSError):  # file systems without locks
+                is_locked = try_lock(file)
+            if is_locked and is_file_at(file, path):
                 return file, is_new
-            file.close()  # deleted by the process that had it
-        raise RuntimeError(f"{str(self.path)!r} is in use by other runs: name another folder")
+            file.close()
+            if not is_locked:
+                break
+        raise RuntimeError(
+            f"{str(self.path)!r} is in use by another run: wait for it to end, or name another "
+            "folder"
+        )
 
     def _create(self, path: Path, kind: str, description: dict[str, Any]) -> None:
         """Create a manifest with its first line; FileExistsError if there is one."""
@@ -179,22 +184,6 @@ class OwnedFolder:
             part = temporary.file("manifest")
             part.write_bytes(json.dumps(header).encode() + b"\n")
             move_to_new(part, path)
-
-    def _lock(self, file: IO[bytes]) -> None:
-        is_ours = True
-        with suppress(OSError):  # file systems without locks
-            is_ours = try_lock(file)
-        if not is_ours:
-            file.close()
-            raise RuntimeError(
-                f"{str(self.path)!r} is in use by another run: wait for it to end, or use another "
-                "folder"
-            )
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the files that were written here and not removed since."""
-        return list(self._manifest.checksums)
 
     def owns(self, name: str) -> bool:
         """Whether there is a file of that name that we wrote and nobody has changed."""
@@ -239,19 +228,15 @@ class OwnedFolder:
         """
         self.refuse_taken([name])
         target = self.path / name
-        with explain_errors(target):
-            part = self._temporary_folder().file(name)
-            try:
-                yield part
-                flush_to_disk(part)
-                self._refuse_moved()
-                self.refuse_taken([name])
-                self._append({"file": name, "sha256": None if by_name else checksum(part)})
-                target.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(part, target)
-            finally:
-                with suppress(OSError):
-                    part.unlink()
+        with explain_errors(target), TemporaryFolder(self.path) as temporary:
+            part = temporary.file(name)
+            yield part
+            flush_to_disk(part)
+            self._refuse_moved()
+            self.refuse_taken([name])
+            self._append({"file": name, "sha256": None if by_name else checksum(part)})
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(part, target)
 
     @contextmanager
     def publish(self, *, last: str) -> Iterator[TemporaryFolder]:
@@ -278,7 +263,9 @@ class OwnedFolder:
         try:
             self._refuse_moved()
             self.refuse_taken(names)
-            removed = [name for name in self.names if name == last or name not in checksums]
+            removed = [
+                name for name in self._manifest.checksums if name == last or name not in checksums
+            ]
             stage.mark_publishing()
             record = {"publish": stage.path.name, "files": checksums, "remove": removed}
             self._append(record)
@@ -299,12 +286,8 @@ class OwnedFolder:
             raise
         stage.remove()
 
-    def _finish_publication(self) -> None:
-        """Move the files that a killed process has announced."""
-        if self._manifest.pending is not None:
-            self._move(self._manifest.pending)
-
     def _move(self, record: dict[str, Any]) -> None:
+        """Move and remove the files that a line of the manifest announces."""
         stage = self.path / str(record["publish"])
         waiting = [
             str(name)
@@ -324,13 +307,12 @@ class OwnedFolder:
             os.replace(stage / name, target)
         self._append({"published": record["publish"]})
 
-    def remove(self, names: Sequence[str] | None = None) -> None:
-        """Delete the named files that are ours; by default all of them, and the folder."""
-        for name in self.names if names is None else names:
+    def remove(self) -> None:
+        """Delete our unchanged files, the manifest, and the folder if we created it."""
+        for name in list(self._manifest.checksums):
             if self.owns(name):
                 self._remove(name, forget=True)
-        if names is None:
-            self._remove_manifest()
+        self._remove_manifest()
 
     def _remove(self, name: str, *, forget: bool) -> None:
         if self.owns(name):
@@ -350,10 +332,7 @@ class OwnedFolder:
         """Unlock the folder; if nothing was written, remove the manifest and a new folder."""
         if self._file.closed:
             return
-        if self._temporary is not None:
-            with suppress(OSError):
-                self._temporary.remove()
-        is_unused = self.is_new and not self.names and self._is_in_place()
+        is_unused = self._is_new and not self._manifest.checksums and self._is_in_place()
         # If something else has appeared, such as a checkpoint, the manifest says that it is ours.
         if is_unused and (self._had_files or os.listdir(self.path) == [MANIFEST]):
             self._remove_manifest()
@@ -372,20 +351,10 @@ class OwnedFolder:
         append(self._file, json.dumps(record).encode() + b"\n")
         self._manifest.apply(record)
 
-    def _temporary_folder(self) -> TemporaryFolder:
-        if self._temporary is None:
-            self._temporary = TemporaryFolder(self.path)
-        return self._temporary
-
     def __enter__(self) -> "OwnedFolder":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -408,15 +377,21 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _read_manifest(path: Path) -> _Manifest | None:
+    """Return the manifest of a folder; None if it has no valid one."""
+    manifest = path / MANIFEST
+    try:
+        if is_regular(manifest) and manifest.stat().st_size <= _MAX_BYTES:
+            return _Manifest(manifest.read_bytes())
+    except (OSError, ManifestError):
+        pass
+    return None
+
+
 def kind_of_folder(path: Path) -> str | None:
     """Return the kind of a folder from its manifest; None if it has no valid manifest."""
-    manifest = path / MANIFEST
-    if not is_regular(manifest) or manifest.stat().st_size > _MAX_BYTES:
-        return None
-    try:
-        return _Manifest(manifest.read_bytes()).kind
-    except (OSError, ManifestError):
-        return None
+    manifest = _read_manifest(path)
+    return None if manifest is None else manifest.kind
 
 
 def check_folder(path: Path, *, kind: str, overwrite: bool) -> None:
@@ -433,16 +408,15 @@ def check_folder(path: Path, *, kind: str, overwrite: bool) -> None:
         raise FileExistsError(f"{path} is a file: name a folder")
     if not path.exists() or all(is_temporary_name(entry.name) for entry in path.iterdir()):
         return
-    found = kind_of_folder(path)
-    if found is None:
+    manifest = _read_manifest(path)
+    if manifest is None:
         raise FileExistsError(
             f"{path} is not empty, and was not written by comanifold: name another folder"
         )
-    if found != kind:
+    if manifest.kind != kind:
         raise FileExistsError(
-            f"{path} holds a {found} of comanifold, not a {kind}: name another folder"
+            f"{path} holds a {manifest.kind} of comanifold, not a {kind}: name another folder"
         )
-    manifest = _Manifest((path / MANIFEST).read_bytes())
     # The files may have been deleted since they were written.
     has_files = any(os.path.lexists(path / name) for name in manifest.checksums)
     if not overwrite and (has_files or manifest.pending is not None):
@@ -451,7 +425,6 @@ def check_folder(path: Path, *, kind: str, overwrite: bool) -> None:
 
 def complete_publication(path: Path, kind: str) -> None:
     """Complete the publication of results that a killed process has announced."""
-    if kind_of_folder(path) != kind:
-        return
-    if _Manifest((path / MANIFEST).read_bytes()).pending is not None:
+    manifest = _read_manifest(path)
+    if manifest is not None and manifest.kind == kind and manifest.pending is not None:
         OwnedFolder(path, kind).close()

@@ -11,12 +11,12 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from .._embedding.affinities import affinities, find_bandwidth, row_sums, with_zero_diagonal
-from .._fit.standardise import find_outliers
+from .._fit.standardise import standardise
 from .._fit.state import FittedState, ModeState
 from .._fit.sweep import Blocks
 from .._validation import refuse_infinite
 from ..diffusion_map import DiffusionMap
-from ..solvers import TRAVERSALS, Scale, mean_and_scale
+from ..solvers import TRAVERSALS, Scale
 
 # Relative differences between machines, and of sums in another order.
 _ROUNDING = 1e-8
@@ -46,31 +46,27 @@ def check_state(state: FittedState) -> None:
 
 def _check_data(state: FittedState) -> None:
     refuse_infinite(state.data, "data")
-    observed = ~np.isnan(state.data)
-    for name, axis in (("observed_rows", 1), ("observed_columns", 0)):
-        if not np.array_equal(getattr(state, name), observed.any(axis=axis)):
-            raise ValueError(f"{name} are not those in which data has an entry")
-    if not observed.any():
+    if np.isnan(state.data).all():
         raise ValueError("data has no entry")
-    outliers = find_outliers(state.data)
-    if not np.array_equal(state.ignored_entries, np.argwhere(outliers)):
+    expected = standardise(state.data)
+    for name in ("observed_rows", "observed_columns"):
+        if not np.array_equal(getattr(state, name), getattr(expected, name)):
+            raise ValueError(f"{name} are not those in which data has an entry")
+    if not np.array_equal(state.ignored_entries, np.argwhere(expected.outliers)):
         raise ValueError("ignored_entries are not the outliers of data")
+    _check_number("low_rank_weight", state.low_rank_weight)
     for name in ("scale", "total_weight"):
         _check_number(name, getattr(state, name), positive=True)
-    _check_number("low_rank_weight", state.low_rank_weight)
+    for name, unit in (("mean", expected.scale), ("scale", 0.0)):
+        found, right = getattr(state, name), getattr(expected, name)
+        if not _is_close(found, right, unit):
+            raise ValueError(f"{name} is {found}, and that of data is {right}")
     if state.traversal not in TRAVERSALS:
         raise ValueError(f"traversal is {state.traversal!r:.40}")
-    usable = np.where(outliers, np.nan, state.data)
-    usable = usable[np.ix_(state.observed_rows, state.observed_columns)]
-    mean, scale = mean_and_scale(usable)
-    if not _is_close(state.mean, mean, scale):
-        raise ValueError(f"mean is {state.mean}, and that of data is {mean}")
-    if not _is_close(state.scale, scale, 0.0):
-        raise ValueError(f"scale is {state.scale}, and that of data is {scale}")
     if not np.isfinite(state.filled).all():
         raise ValueError("filled has entries that are NaN or infinite")
-    known = ~np.isnan(usable)
-    if not _is_close(state.filled[known], (usable[known] - mean) / scale, 1.0):
+    observed = ~np.isnan(expected.values)
+    if not _is_close(state.filled[observed], expected.values[observed], 1.0):
         raise ValueError("filled differs from data in observed entries")
 
 

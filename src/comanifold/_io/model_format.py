@@ -63,6 +63,11 @@ _PARTS: dict[type, tuple[str, ...]] = {
 }
 _CSR_PARTS = {"data": "f", "indices": "i", "indptr": "i"}
 
+_NOT_SAVED = (
+    'only models with embedding="diffusion" or a comanifold.DiffusionMap can be saved, and not '
+    "those with {}"
+)
+
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -172,12 +177,6 @@ def _encode_parameter(name: str, value: Any) -> Any:
     if name == "embedding":
         raise ValueError(_NOT_SAVED.format(type(value).__name__))
     raise ValueError(f"{name}={value!r:.60} cannot be saved: it must be text or a number")
-
-
-_NOT_SAVED = (
-    'only models with embedding="diffusion" or a comanifold.DiffusionMap can be saved, and not '
-    "those with {}"
-)
 
 
 def _encode(value: Any, name: str, arrays: Arrays) -> Any:

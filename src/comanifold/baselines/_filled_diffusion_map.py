@@ -175,6 +175,7 @@ def choose_imputer(imputer: Any, n_columns: int) -> Any:
 
 
 def _iterative(n_columns: int) -> Any:
+    """Return the IterativeImputer for matrices with `n_columns` columns."""
     # scikit-learn calls it experimental and requires this import first.
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer

@@ -124,12 +124,14 @@ class Objective:
         return scores
 
     def _restricted_to(self, rows: NDArray[np.intp]) -> "Objective":
+        """Return the objective of some rows."""
         part = object.__new__(Objective)
         part.observed, part.X = self.observed[rows], self.X[rows]
         part.levels, part.weight_decay = self.levels, self.weight_decay
         return part
 
     def _normal_equations(self, scores: Array, network: Network) -> tuple[Array, Array]:
+        """Return the gradient and the Gauss-Newton matrix in the scores of each row."""
         n_components = scores.shape[1]
         gradient = self.weight_decay * scores
         curvature = np.zeros((len(scores), n_components, n_components))
@@ -354,11 +356,13 @@ class NLPCA(IncompleteMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             return objective.fit_scores(start, self._network)
 
     def _objective(self, scaled: Array) -> Objective:
+        """Return the objective for centred and scaled rows."""
         first = 1 if self.hierarchical else self.n_components
         levels = tuple(range(first, self.n_components + 1))
         return Objective(scaled, levels, float(self.weight_decay))
 
     def _check_parameters(self) -> int:
+        """Validate the parameters; return the number of hidden units."""
         check_count("n_components", self.n_components)
         n_hidden = 4 + 6 * self.n_components if self.n_hidden is None else self.n_hidden
         n_hidden = check_count("n_hidden", n_hidden)

@@ -37,7 +37,7 @@ MODES = {
     ("lung500", "column"): "lung500: subjects",
 }
 
-# By name or number of the group.
+# Colours of groups, by name or number.
 GROUPS = {
     "Normal": ORANGE,
     "Colon": SKY,
@@ -150,6 +150,7 @@ def _embedding_grid(tables: Tables, methods: tuple[str, ...]) -> Figure:
 
 
 def _explain_colours(ax: Axes, table: pd.DataFrame, mode: str) -> None:
+    """Draw the legend of lung500 in place of its points in space."""
     ax.axis("off")
     if mode == "column":
         known = set(select(table, data_set="lung500", mode="column")["label"])
@@ -170,6 +171,7 @@ def draw_clustering(tables: Tables) -> Figures:
 
 
 def _index_figure(table: pd.DataFrame) -> Figure:
+    """Return the figure of the adjusted Rand index for one number of coordinates."""
     figure = new_figure(11, 5)
     axes = figure.subplots(1, 2, sharey=True)
     titles = {"lung500": "lung500: four diagnoses", "linkage2": "linkage2: three clouds"}
@@ -187,6 +189,7 @@ def _index_figure(table: pd.DataFrame) -> Figure:
 
 
 def _line(ax: Axes, scores: pd.core.groupby.SeriesGroupBy, name: str, *, is_main: bool) -> None:
+    """Draw the mean scores of a method, and for main methods their standard deviation."""
     method = METHODS[name]
     mean, spread = scores.mean(), scores.std(ddof=0)
     x = 100 * mean.index.to_numpy()
@@ -224,6 +227,7 @@ def draw_appendix(tables: Tables) -> Figures:
 
 
 def _points_figure(points: pd.DataFrame, data_set: str) -> Figure:
+    """Return the figure of the points in space."""
     figure = new_figure(5.5, 4.8)
     ax = figure.add_subplot(projection="3d")
     _show_points(ax, points)
@@ -246,6 +250,7 @@ def _show_points(ax: Any, points: pd.DataFrame) -> None:
 
 
 def _matrices_figure(matrices: pd.DataFrame, titles: dict[str, str]) -> Figure:
+    """Return the figure of some matrices side by side."""
     figure = new_figure(4.0 * len(titles) + 0.6, 3.2)
     axes = figure.subplots(1, len(titles))
     limits = usual_limits(_values(select(matrices, matrix="complete")))
@@ -266,6 +271,7 @@ def _values(matrix: pd.DataFrame) -> np.ndarray:
 
 
 def _clusters(matrix: pd.DataFrame) -> str:
+    """Return the numbers of clusters of a matrix as text."""
     first = matrix.iloc[0]
     return f"{first['n_row_clusters']:.0f} × {first['n_column_clusters']:.0f} clusters"
 
@@ -339,6 +345,7 @@ def colours(frame: pd.DataFrame) -> Any:
 
 
 def _group(label: Any) -> str:
+    """Return the name of a group, as in `GROUPS`."""
     return label if isinstance(label, str) else str(int(label))
 
 

@@ -50,6 +50,7 @@ class Method:
 def _ours(
     make: Callable[..., CoManifold], X: Array, modes: Iterable[str], n_components: int, _seed: int
 ) -> Points:
+    """Embed all modes by one model."""
     model = make(n_components).fit(X)
     return {mode: getattr(model, f"{mode}_embedding_") for mode in modes}
 
@@ -117,6 +118,7 @@ def _best_on_held_out(
 
 
 def _separate(embed: Callable[[Array, int, int], Array]) -> Callable[..., Points]:
+    """Return a function that embeds each mode on its own."""
     return partial(_one_by_one, embed)
 
 

@@ -236,6 +236,7 @@ def _run(
     n_jobs: int | None,
     progress: Callable[[RunProgress], None] | None,
 ) -> list[Failure]:
+    """Run the units that are not done; return the failures."""
     n_done = sum(unit.is_done(folder) for unit in todo)
     failures = []
     if progress:
@@ -250,6 +251,7 @@ def _run(
 
 
 def _write_tables(done: Sequence[Unit], folder: OwnedFolder) -> tuple[Tables, list[str]]:
+    """Write the tables of all finished units; return them and their files."""
     tables, files = {}, []
     for table in dict.fromkeys(unit.table for unit in done):
         of_table = [unit for unit in done if unit.table == table and unit.is_done(folder)]
@@ -264,6 +266,7 @@ def _write_tables(done: Sequence[Unit], folder: OwnedFolder) -> tuple[Tables, li
 def _write_figures(
     experiments: Sequence[Experiment], tables: Tables, folder: OwnedFolder
 ) -> list[str]:
+    """Draw and write the figures of experiments; return their files."""
     files = []
     with mpl.rc_context(SETTINGS):
         for experiment in experiments:

@@ -29,11 +29,13 @@ class Unit:
 
     @property
     def name(self) -> str:
+        """The arguments, joined by hyphens."""
         parts = (f"{part:02d}" if isinstance(part, int) else str(part) for part in self.arguments)
         return "-".join(parts)
 
     @property
     def file(self) -> str:
+        """The path of the table in the folder of results."""
         return f"data/{self.table}/{self.name}.csv"
 
     def is_done(self, folder: OwnedFolder) -> bool:
@@ -72,6 +74,7 @@ def run_units(
 
 
 def _attempt(unit: Unit) -> tuple[Unit, pd.DataFrame | None, str | None]:
+    """Run a unit; return it with its table, or with the reason of its failure."""
     try:
         # A unit runs sequentially, even where workers could share its parts, and on one thread, so
         # that its sums have the same order in any process and with any number of processes.

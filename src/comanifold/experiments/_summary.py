@@ -113,6 +113,7 @@ def _means(table: pd.DataFrame, data_set: str) -> pd.DataFrame:
 
 
 def _ends(scores: pd.Series) -> str:
+    """Return the first and the last score as text."""
     first, last = scores.index[0], scores.index[-1]
     return f"{scores.iloc[0]:.2f} at {first:.0%}, {scores.iloc[-1]:.2f} at {last:.0%} missing"
 
@@ -130,6 +131,7 @@ def _lead(means: pd.DataFrame, method: str, rivals: list[str]) -> tuple[bool, st
 
 
 def _check_clustering(table: pd.DataFrame) -> Iterator[Claim]:
+    """Yield the claims about clustering."""
     lung, clouds = _means(table, "lung500"), _means(table, "linkage2")
     for data_set, means in (("lung500", lung), ("linkage2", clouds)):
         for method, words in _BOTH:
@@ -181,6 +183,7 @@ def _check_clustering(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def _check_geometry(table: pd.DataFrame) -> Iterator[Claim]:
+    """Yield the claims about the geometry of embeddings."""
     means = table.groupby(["data_set", "mode", "metric", "method"])["value"].mean()
 
     def score(method: str, data_set: str, mode: str, metric: str) -> float:
@@ -233,6 +236,7 @@ def _check_geometry(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def _check_embeddings(table: pd.DataFrame) -> Iterator[Claim]:
+    """Yield the claims about the embedded points."""
     genes = select(table, data_set="lung500", mode="row")
     gaps = {
         method: _widest_gap(select(genes, method=method)[["first", "second"]].to_numpy())

@@ -1,4 +1,4 @@
-"""The smallest pieces of work of each experiment: each gives one tidy table."""
+"""The units of work of each experiment, each of which returns a tidy table, and the scores."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -79,6 +79,10 @@ def geometry(data_set: str, percent: int, realization: int, method: str) -> pd.D
 def _geometry_scores(
     case: Case, mode: str, points: Array, whole: Array
 ) -> Iterator[tuple[str, float]]:
+    """Yield the names and values of the scores of one mode.
+
+    `whole` is the diffusion map of the complete matrix.
+    """
     yield "diffusion distances", distance_correlation(points, whole)
     if case.data_set == "lung500":
         normal = int(np.flatnonzero(case.data.label_names == "Normal")[0])
@@ -233,6 +237,7 @@ def _pair(case: Case) -> tuple[int, int]:
 
 
 def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Return the result of a call and its seconds."""
     start = time.perf_counter()
     result = function(*arguments)
     return result, time.perf_counter() - start

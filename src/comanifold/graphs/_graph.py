@@ -129,6 +129,7 @@ class Graph:
 
     @classmethod
     def _linked(cls, n_nodes: int, edges: Indices, links: Indices) -> "Graph":
+        """Return the graph with added links."""
         graph = cls(n_nodes, np.concatenate([edges, links]))
         graph.n_added_links = len(links)
         return graph
@@ -158,10 +159,12 @@ class Graph:
 
 
 def _at_most_all_others(n_neighbors, n_nodes):
+    """Validate n_neighbors; return it, or the number of other nodes if that is less."""
     return min(check_count("n_neighbors", n_neighbors), n_nodes - 1)
 
 
 def _check_edges(n_nodes, edges):
+    """Validate edges; return them as a read-only array of integers."""
     try:
         edges = np.asarray(edges)
     except ValueError as error:
@@ -197,6 +200,7 @@ def _check_edges(n_nodes, edges):
 
 
 def _check_weights(n_edges, weights):
+    """Validate edge weights; return them as a read-only array of floats."""
     if weights is None:
         weights = np.ones(n_edges)
     weights = np.asarray(weights)

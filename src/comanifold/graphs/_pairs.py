@@ -90,6 +90,8 @@ class CandidatePairs:
         NaN for missing entries, every row with an observed one.
     n_neighbors : int
         At most all others.
+    n_spread : int, optional
+        How many of the rows past the nearest, by default 30.
 
     Attributes
     ----------
@@ -98,9 +100,10 @@ class CandidatePairs:
         With a stored zero for each row and itself.
     """
 
-    def __init__(self, X: Array, n_neighbors: int):
+    def __init__(self, X: Array, n_neighbors: int, *, n_spread: int | None = None):
         n_rows = len(X)
-        i, j, length = _near_and_far(Rows(X), _ranks(n_rows, n_neighbors))
+        ranks = _ranks(n_rows, n_neighbors, N_SPREAD if n_spread is None else n_spread)
+        i, j, length = _near_and_far(Rows(X), ranks)
         keep = (i != j) & np.isfinite(length)
         i, j, length = _each_once(n_rows, i[keep], j[keep], length[keep])
         links = _links_by_means(np.stack([i, j], axis=1), X)
@@ -111,11 +114,11 @@ class CandidatePairs:
         self.distances = self.pairs.matrix(length[np.argsort(i * n_rows + j, kind="stable")])
 
 
-def _ranks(n_rows: int, n_neighbors: int) -> Indices:
+def _ranks(n_rows: int, n_neighbors: int, n_spread: int) -> Indices:
     """Return which of the other rows, in the order of their distance, a row is paired with."""
     n_near = min(n_neighbors, n_rows - 1)
     n_far = n_rows - 1 - n_near
-    n_spread = min(N_SPREAD, n_far)
+    n_spread = min(n_spread, n_far)
     spread = n_near + ((np.arange(n_spread) + 0.5) * n_far / max(n_spread, 1)).astype(np.intp)
     return np.concatenate([np.arange(n_near), spread])
 

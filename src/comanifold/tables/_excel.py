@@ -1,30 +1,33 @@
-"""Spreadsheets in XLSX files."""
+"""XLSX spreadsheets: a sheet is read with openpyxl, and then like the records of a text file."""
 
 import datetime
-import errno
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ._cells import is_numeric
-from ._missing import Missing
-from ._sources import Record, Source
-from ._table import Options, Table, TableError, listed, shortened
-from ._text import read_records
+import openpyxl
 
-# An archive says how large its parts are, and no more than that is read of them.
-_MOST_BYTES = 1 << 30
-_MOST_BYTES_OF_TEXTS = 1 << 28
+from ._numbers import MissingCodes, is_numeric
+from ._records import read_records
+from ._table import Options, Table, TableError, find_name, quote, quote_list, reading_errors
+from ._text import Record, Source
 
-# Rows of a sheet that Excel itself can hold, and columns.
-_MOST_ROWS = 1 << 20
-_MOST_COLUMNS = 1 << 14
+_KIND = "an XLSX file"
+
+# Bytes that the parts of an archive may declare, in total and without the sheets; no more than
+# declared is read of them.
+_MAX_BYTES = 1 << 30
+_MAX_BYTES_OF_TEXTS = 1 << 28
+
+# Rows and columns of a sheet that Excel itself can hold.
+_MAX_ROWS = 1 << 20
+_MAX_COLUMNS = 1 << 14
 
 _ROWS_OF_SAMPLE = 200
 _BYTES_OF_CHUNK = 1 << 20
@@ -32,12 +35,12 @@ _FORMULA = re.compile(rb"<f[\s>/]")
 _RESULT = re.compile(rb"<(?:v|t)[^>/]*>[^<]")
 
 
-def read_excel(path: Path, options: Options, missing: Missing) -> Table:
-    """The table in a sheet of an XLSX file; a sheet is read like a file of text."""
+def read(path: Path, options: Options, missing: MissingCodes) -> Table:
+    """Return the table in a sheet of an XLSX file."""
     _check_archive(path)
-    sheet = _chosen_sheet(path, options)
-    table = read_records(_sheet_source(path, sheet, options), options, missing)
-    with _damage_told():
+    sheet = _choose_sheet(path, options.sheet)
+    table = read_records(_open_sheet(path, sheet, options), options, missing)
+    with reading_errors(_KIND):
         n_formulas = _count_formulas_without_result(path)
     if not n_formulas:
         return table
@@ -48,8 +51,23 @@ def read_excel(path: Path, options: Options, missing: Missing) -> Table:
     return replace(table, doubts=[*table.doubts, doubt])
 
 
+def _check_archive(path: Path) -> None:
+    """Raise an error for a file that is no archive of a spreadsheet, or would fill the memory."""
+    with reading_errors(_KIND), zipfile.ZipFile(path) as archive:
+        sizes = {info.filename: info.file_size for info in archive.infolist()}
+    total = sum(sizes.values())
+    texts = sum(size for name, size in sizes.items() if "/worksheets/" not in name)
+    if total > _MAX_BYTES or texts > _MAX_BYTES_OF_TEXTS:
+        raise TableError(
+            f"it unpacks to {total:,} bytes, and at most {_MAX_BYTES:,} (of texts "
+            f"{_MAX_BYTES_OF_TEXTS:,}) can be read: save the sheet as CSV"
+        )
+    if "xl/workbook.xml" not in sizes:
+        raise TableError(f"not {_KIND} that can be read: it has no workbook")
+
+
 def _count_formulas_without_result(path: Path) -> int:
-    """The number of formulas that no program has computed, over all sheets."""
+    """Return the number of formulas that no program has computed, over all sheets."""
     count = 0
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
@@ -58,38 +76,17 @@ def _count_formulas_without_result(path: Path) -> int:
                 with archive.open(name) as part:
                     while chunk := part.read(_BYTES_OF_CHUNK):
                         *cells, rest = (rest + chunk).split(b"</c>")
-                        count += sum(map(_lacks_result, cells))
+                        count += sum(
+                            _FORMULA.search(cell) is not None and _RESULT.search(cell) is None
+                            for cell in cells
+                        )
                         rest = rest[-_BYTES_OF_CHUNK:]
     return count
 
 
-def _lacks_result(cell: bytes) -> bool:
-    return _FORMULA.search(cell) is not None and _RESULT.search(cell) is None
-
-
-def _check_archive(path: Path) -> None:
-    """Refuse what is not an archive of a spreadsheet, or would fill the memory."""
-    with _damage_told(), zipfile.ZipFile(path) as archive:
-        sizes = {info.filename: info.file_size for info in archive.infolist()}
-    texts = sum(size for name, size in sizes.items() if "/worksheets/" not in name)
-    if sum(sizes.values()) > _MOST_BYTES or texts > _MOST_BYTES_OF_TEXTS:
-        raise TableError(
-            f"it unpacks to {sum(sizes.values()):,} bytes, and at most {_MOST_BYTES:,} (of texts "
-            f"{_MOST_BYTES_OF_TEXTS:,}) can be read: save the sheet as CSV"
-        )
-    if "xl/workbook.xml" not in sizes:
-        raise TableError("not an XLSX file that can be read: it has no workbook")
-
-
 @contextmanager
 def _open_workbook(path: Path) -> Iterator[Any]:
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise ImportError(
-            f"XLSX files need {error.name}: pip install 'comanifold[formats]'"
-        ) from error
-    with _damage_told(), warnings.catch_warnings():
+    with reading_errors(_KIND), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
         try:
@@ -98,31 +95,12 @@ def _open_workbook(path: Path) -> Iterator[Any]:
             book.close()
 
 
-@contextmanager
-def _damage_told() -> Iterator[None]:
-    """Turn whatever the readers of a damaged file stumble over into a TableError."""
-    try:
-        yield
-    except (TableError, MemoryError):
-        raise
-    except Exception as error:
-        # Of the errors of the system, a place in the file that cannot be is damage.
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise
-        raise TableError(f"not an XLSX file that can be read: {error}") from error
-
-
-def _chosen_sheet(path: Path, options: Options) -> str:
-    """The name of the sheet that is asked for, or of the only one with numbers."""
-    asked = options.sheet
+def _choose_sheet(path: Path, wanted: str | int | None) -> str:
+    """Return the name of the sheet asked for, or of the only one with numbers."""
     with _open_workbook(path) as book:
         names = [sheet.title for sheet in book.worksheets]
-        if asked is not None:
-            if asked in names:
-                return str(asked)
-            if str(asked).isdecimal() and 1 <= int(asked) <= len(names):
-                return names[int(asked) - 1]
-            raise TableError(f"there is no sheet {shortened(asked)}; there are {listed(names)}")
+        if wanted is not None:
+            return names[find_name(names, wanted, "sheet")]
         if len(names) == 1:
             return names[0]
         with_numbers = [sheet.title for sheet in book.worksheets if _has_numbers(sheet)]
@@ -130,20 +108,20 @@ def _chosen_sheet(path: Path, options: Options) -> str:
         return with_numbers[0]
     raise TableError(
         f"{len(with_numbers) or 'none'} of its {len(names)} sheets hold numbers: choose one with "
-        f"sheet (--sheet): {listed(with_numbers or names, 10)}"
+        f"sheet (--sheet): {quote_list(with_numbers or names, 10)}"
     )
 
 
 def _has_numbers(sheet: Any) -> bool:
-    rows = islice(_rows(sheet), _ROWS_OF_SAMPLE)
     return any(
         isinstance(cell, float) or (bool(cell) and is_numeric(cell))
-        for _, row in rows
+        for _, row in islice(_rows(sheet), _ROWS_OF_SAMPLE)
         for cell in row
     )
 
 
-def _sheet_source(path: Path, name: str, options: Options) -> Source:
+def _open_sheet(path: Path, name: str, options: Options) -> Source:
+    """Return the records of a sheet."""
     with _open_workbook(path) as book:
         rows = islice(_rows(book[name]), options.skip_rows, None)
         sample = list(islice(rows, _ROWS_OF_SAMPLE))
@@ -161,34 +139,34 @@ def _sheet_source(path: Path, name: str, options: Options) -> Source:
         open_records,
         list(_padded(sample, width)),
         is_whole,
-        f"Sheet {shortened(name)}",
+        f"Sheet {quote(name)}",
         {"sheet": name},
         line="row",
         notes=notes,
     )
 
 
-def _padded(rows: Any, width: int) -> Iterator[Record]:
+def _padded(rows: Iterable[Record], width: int) -> Iterator[Record]:
     for number, row in rows:
         yield number, row + [""] * (width - len(row))
 
 
 def _rows(sheet: Any) -> Iterator[Record]:
-    """Rows of a sheet that are not empty, without the empty cells that trail them."""
+    """Yield the rows of a sheet that are not empty, without trailing empty cells."""
     # What a sheet declares as its size is often wrong.
     sheet.reset_dimensions()
     for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
-        if number > _MOST_ROWS or len(cells) > _MOST_COLUMNS:
+        if number > _MAX_ROWS or len(cells) > _MAX_COLUMNS:
             raise TableError("the sheet has more rows or columns than a spreadsheet can have")
-        row = [_cell(cell) for cell in cells]
+        row = [_as_cell(cell) for cell in cells]
         while row and row[-1] == "":
             row.pop()
         if row:
             yield number, row
 
 
-def _cell(value: Any) -> str | float:
-    """A cell as a number, or as the text that it would be in a CSV file."""
+def _as_cell(value: Any) -> str | float:
+    """Return a cell as a number, or as the text that it would be in a CSV file."""
     if value is None:
         return ""
     if isinstance(value, bool):

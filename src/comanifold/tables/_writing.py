@@ -1,4 +1,4 @@
-"""A table into a file, by the ending of its name."""
+"""Writing a table to a file: one writer for each format, chosen by the ending of the name."""
 
 import csv
 import gzip
@@ -18,19 +18,16 @@ from ._table import Table, TableError
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
-WRITABLE = (*_DELIMITERS, ".csv.gz", ".tsv.gz", ".tab.gz", ".parquet", ".npy", ".npz", ".h5ad")
-
-
-# Of these, what columns of text can be written to.
-HOLDS_TEXT = (*_DELIMITERS, ".csv.gz", ".tsv.gz", ".tab.gz", ".parquet")
+# Formats that hold columns of text as well, and all formats.
+HOLDS_TEXT = (*_DELIMITERS, *(f"{ending}.gz" for ending in _DELIMITERS), ".parquet")
+WRITABLE = (*HOLDS_TEXT, ".npy", ".npz", ".h5ad")
 
 
 def check_writable(path: str | os.PathLike) -> None:
-    """Refuse a name whose ending does not say how to write it."""
+    """Raise an error for a name whose ending is not that of a format that can be written."""
     if not str(path).lower().endswith(WRITABLE):
         raise TableError(
-            f"{path}: how to write it cannot be told from its name. It should end with one of "
-            f"{', '.join(WRITABLE)}"
+            f"{path}: unknown format. The name should end with one of {', '.join(WRITABLE)}"
         )
 
 
@@ -42,48 +39,53 @@ def write_table(
     Parameters
     ----------
     path : path
-        Its ending says how: see `WRITABLE`. An .npy file has no labels.
+        Its ending sets the format: see `WRITABLE`. An .npy file has no labels.
     table : Table
     atomic : bool, default=True
-        Write it whole or not at all, beside the file that may be there, and replace that when it
-        is complete.
+        Write the whole file or nothing: an existing file is replaced once the new one is complete.
     annotations : bool, default=False
-        Write columns of text, known of the rows, between the labels and the numbers. Only text
-        and Parquet have room for them: see `HOLDS_TEXT`.
+        Write the annotations of the rows between the labels and the numbers. Only text and
+        Parquet hold them: see `HOLDS_TEXT`.
     """
     path = Path(path)
     check_writable(path)
     name = path.name.lower()
     ending = Path(name.removesuffix(".gz")).suffix
+    texts = table.annotations.get("rows", {}) if annotations else {}
     with atomic_file(path) if atomic else nullcontext(path) as part:
         if ending in _DELIMITERS:
-            known = table.annotations.get("rows", {}) if annotations else {}
-            texts = zip(*known.values(), strict=True) if known else repeat(())
+            cells = zip(*texts.values(), strict=True) if texts else repeat(())
             rows = [
-                [label, *text, *map(written, row)]
-                for label, text, row in zip(table.row_names, texts, table.values, strict=False)
+                [label, *cell, *map(_format_number, row)]
+                for label, cell, row in zip(table.row_names, cells, table.values, strict=False)
             ]
-            header = [table.corner, *known, *table.column_names]
+            header = [table.corner, *texts, *table.column_names]
             _write_text(part, [header, *rows], _DELIMITERS[ending], name.endswith(".gz"))
         elif ending == ".parquet":
-            _write_parquet(part, table, annotations)
+            _write_parquet(part, table, texts)
+        elif ending == ".h5ad":
+            _write_h5ad(part, table)
+        elif ending == ".npz":
+            names = {
+                "row_names": np.array(table.row_names, dtype=np.str_),
+                "column_names": np.array(table.column_names, dtype=np.str_),
+            }
+            np.savez_compressed(part, values=table.values, **names)
         else:
-            _WRITERS[ending](part, table)
+            np.save(part, table.values, allow_pickle=False)
 
 
 def write_rows(
     path: str | os.PathLike, rows: Iterable[Sequence[Any]], *, atomic: bool = True
 ) -> None:
-    """Write a CSV file; see `write_table`."""
+    """Write rows of cells to a CSV file; see `write_table`."""
     with atomic_file(path) if atomic else nullcontext(Path(path)) as part:
         _write_text(part, rows, ",", compress=False)
 
 
-def written(value: float) -> str:
-    """A number so that it is read again as the same one; nothing for NaN."""
-    if math.isnan(value):
-        return ""
-    return repr(float(value)).removesuffix(".0")
+def _format_number(value: float) -> str:
+    """Return a number so that it is read again as the same one; nothing for NaN."""
+    return "" if math.isnan(value) else repr(float(value)).removesuffix(".0")
 
 
 def _write_text(part: Path, rows: Iterable[Sequence[Any]], delimiter: str, compress: bool) -> None:
@@ -91,11 +93,11 @@ def _write_text(part: Path, rows: Iterable[Sequence[Any]], delimiter: str, compr
         # No time of writing in the compressed file: the same table gives the same bytes.
         binary = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if compress else file
         with io.TextIOWrapper(binary, encoding="utf-8", newline="") as text:
-            csv.writer(_PlainEnds(text), delimiter=delimiter).writerows(rows)
+            csv.writer(_UnixLineEnds(text), delimiter=delimiter).writerows(rows)
 
 
-class _PlainEnds:
-    """Ends lines as Unix does; the writer itself would then not quote labels with other ends."""
+class _UnixLineEnds:
+    """Ends lines with a newline; set to do so, the writer would not quote labels with a \\r."""
 
     def __init__(self, text: IO[str]):
         self._text = text
@@ -104,27 +106,13 @@ class _PlainEnds:
         return self._text.write(line.removesuffix("\r\n") + "\n")
 
 
-def _write_npy(part: Path, table: Table) -> None:
-    np.save(part, table.values, allow_pickle=False)
-
-
-def _write_npz(part: Path, table: Table) -> None:
-    np.savez_compressed(
-        part,
-        values=table.values,
-        row_names=np.array(table.row_names, dtype=np.str_),
-        column_names=np.array(table.column_names, dtype=np.str_),
-    )
-
-
-def _write_parquet(part: Path, table: Table, annotations: bool) -> None:
+def _write_parquet(part: Path, table: Table, texts: dict[str, list[Any]]) -> None:
     import pandas as pd
 
     index = pd.Index(table.row_names, name=table.corner or None)
     frame = pd.DataFrame(table.values, index=index, columns=table.column_names)
-    if annotations:
-        known = pd.DataFrame(table.annotations.get("rows", {}), index=index)
-        frame = pd.concat([known, frame], axis=1)
+    if texts:
+        frame = pd.concat([pd.DataFrame(texts, index=index), frame], axis=1)
     frame.to_parquet(part)
 
 
@@ -137,10 +125,3 @@ def _write_h5ad(part: Path, table: Table) -> None:
         obs=pd.DataFrame(index=pd.Index(table.row_names, dtype=object)),
         var=pd.DataFrame(index=pd.Index(table.column_names, dtype=object)),
     ).write_h5ad(part)
-
-
-_WRITERS = {
-    ".npy": _write_npy,
-    ".npz": _write_npz,
-    ".h5ad": _write_h5ad,
-}

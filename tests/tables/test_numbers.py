@@ -1,4 +1,4 @@
-"""Matrices written in every convention come back exactly, or a question is asked."""
+"""Number formats and missing codes: every convention is read exactly, or doubted."""
 
 import csv
 import io
@@ -10,6 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comanifold.tables import TableError, read_table
+
+NAN = np.nan
+
 
 BLANKS = {"blank": " ", "no-break": "\u00a0", "thin": "\u202f", "apostrophe": "'"}
 
@@ -101,9 +104,18 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("conventions") / "t.csv"
 
 
+def drop_empty(values):
+    """Without columns and rows at the end that hold nothing: they may be left out."""
+    while values.shape[1] and np.isnan(values[:, -1]).all():
+        values = values[:, :-1]
+    while len(values) and np.isnan(values[-1]).all():
+        values = values[:-1]
+    return values
+
+
 @settings(max_examples=300)
 @given(values=matrices(), how=conventions())
-def test_read_exactly_or_asked(path, values, how):
+def test_any_convention_is_read_exactly_or_doubted(path, values, how):
     path.write_bytes(how.write(values))
     try:
         table = read_table(path)
@@ -116,85 +128,42 @@ def test_read_exactly_or_asked(path, values, how):
     np.testing.assert_array_equal(drop_empty(table.values), drop_empty(expected))
 
 
-def drop_empty(values):
-    """Without columns and rows at the end that hold nothing: they may be left out."""
-    while values.shape[1] and np.isnan(values[:, -1]).all():
-        values = values[:, :-1]
-    while len(values) and np.isnan(values[-1]).all():
-        values = values[:-1]
-    return values
-
-
 @settings(max_examples=200)
 @given(values=matrices(), how=conventions())
-def test_read_exactly_if_told(path, values, how):
+def test_any_convention_is_read_exactly_if_given(path, values, how):
     path.write_bytes(how.write(values))
-    told = {
+    given_options = {
         "delimiter": how.delimiter,
         "decimal": how.decimal,
         "header": how.header != "none",
         "labels": how.labels and how.header != "short",
     }
     if how.labels and how.header == "short":
-        told["labels"] = True
-    table = read_table(path, **told)
+        given_options["labels"] = True
+    table = read_table(path, **given_options)
     np.testing.assert_array_equal(drop_empty(table.values), drop_empty(rounded(values, how)))
 
 
-def long_file(path, cells, last):
-    """A table of one column, longer than what its layout is found from."""
-    lines = [f"r{i}\t{cell}" for i, cell in enumerate([*cells, *last])]
-    path.write_text("g\ta\n" + "\n".join(lines) + "\n")
-    return path
+def test_missing_entries_are_counted_by_code(file):
+    table = read_table(file("a,b,c\n1,NA,-\n,na,3\n?,999,n/a\n"))
+    assert int(np.isnan(table.values).sum()) == 6
+    assert table.values[2, 1] == 999
+    assert "1 empty" in table.notes[1]
+    assert "1 'NA'" in table.notes[1]
+    with_own = read_table(file("a,b\n1,999\n9.99e2,x\n,4\n"), missing="X, 999")
+    np.testing.assert_array_equal(with_own.values, [[1, NAN], [NAN, NAN], [NAN, 4]])
+    assert "2 '999'" in with_own.notes[1]
 
 
-class TestEvidenceAfterTheFirstLines:
-    """The whole file decides, not the first 200 lines."""
+def test_missing_codes_are_added_to_the_default_ones(file):
+    table = read_table(file("a,b\n1,NA\n-999,3\n4,x\n5,6\n"), missing="-999,x")
+    np.testing.assert_array_equal(table.values, [[1, NAN], [NAN, 3], [4, NAN], [5, 6]])
+    quoted = read_table(file('a,b\n1,"n, o"\n2,3\n4,5\n'), missing='"n, o",9')
+    np.testing.assert_array_equal(quoted.values, [[1, NAN], [2, 3], [4, 5]])
 
-    def read(self, tmp_path, cells, last):
-        table = read_table(long_file(tmp_path / "t.tsv", cells * 300, last))
-        return table.values[[0, -1], 0].tolist(), table.doubts
 
-    def test_commas_are_thousands(self, tmp_path):
-        assert self.read(tmp_path, ["1,500"], ["0.5"]) == ([1500, 0.5], [])
-
-    def test_commas_are_decimals(self, tmp_path):
-        assert self.read(tmp_path, ["1,500"], ["0,5"]) == ([1.5, 0.5], [])
-
-    def test_integers_then_decimal_commas(self, tmp_path):
-        assert self.read(tmp_path, ["7"], ["0,5"]) == ([7, 0.5], [])
-
-    def test_integers_then_many_groups(self, tmp_path):
-        assert self.read(tmp_path, ["7"], ["1.234.567"]) == ([7, 1234567], [])
-
-    def test_integers_then_points_that_are_thousands(self, tmp_path):
-        values, doubts = self.read(tmp_path, ["950"], ["1.500"])
-        assert values == [950, 1500]
-        assert "--decimal ." in doubts[0]
-
-    def test_points_are_thousands_by_a_decimal_comma(self, tmp_path):
-        assert self.read(tmp_path, ["1.234"], ["0,5"]) == ([1234, 0.5], [])
-
-    def test_points_are_decimals(self, tmp_path):
-        assert self.read(tmp_path, ["1.234"], ["0.5"]) == ([1.234, 0.5], [])
-
-    def test_points_that_nothing_settles(self, tmp_path):
-        values, doubts = self.read(tmp_path, ["1.234"], ["5.678"])
-        assert values == [1.234, 5.678]
-        assert "--thousands ." in doubts[0]
-
-    def test_commas_that_nothing_settles(self, tmp_path):
-        with pytest.raises(TableError, match="--thousands , or --decimal ,"):
-            self.read(tmp_path, ["1,234"], ["5,678"])
-
-    def test_a_decimal_comma_among_decimal_points(self, tmp_path):
-        with pytest.raises(TableError, match=r"line 302.*'0,5'.*--decimal ,"):
-            self.read(tmp_path, ["0.5"], ["0,5"])
-
-    def test_a_byte_that_is_not_utf8(self, tmp_path):
-        path = tmp_path / "t.csv"
-        lines = ["g,a", *(f"r{i},{i}" for i in range(5000)), "é,1"]
-        path.write_bytes("\n".join(lines).encode("latin-1"))
-        table = read_table(path)
-        assert table.row_names[-1] == "é"
-        assert any("cp1252" in note for note in table.notes)
+def test_numbers_that_mean_missing_in_any_format(tmp_path):
+    np.save(tmp_path / "t.npy", np.array([[1, 999], [3, 4]]))
+    table = read_table(tmp_path / "t.npy", missing=[999])
+    np.testing.assert_array_equal(table.values, [[1, np.nan], [3, 4]])
+    assert "1 '999'" in table.notes[-1]

@@ -1,11 +1,11 @@
-"""Annotated data in H5AD files: as anndata writes them, and as somebody with bad intent might."""
+"""H5AD files: as anndata writes them, damaged, and malicious."""
 
 import time
 import zlib
 
 import numpy as np
 import pytest
-from oracles.memory import peak_growth
+from oracles.memory import peak_of_reading
 from scipy import sparse
 
 from comanifold.tables import TableError, read_table
@@ -77,6 +77,26 @@ def test_what_anndata_writes_is_read(path, form, options):
         refused(path, "2 entries are not stored")
 
 
+def test_layers(tmp_path):
+    data = anndata.AnnData(
+        sparse.csr_matrix([[0.0, 2.0], [3.0, 0.0]]),
+        obs=pd.DataFrame(index=pd.Index(["x", "y"], dtype=object)),
+        var=pd.DataFrame(index=pd.Index(["a", "b"], dtype=object)),
+        layers={"raw": np.array([[1.0, 2.0], [3.0, 4.0]])},
+    )
+    path = tmp_path / "t.h5ad"
+    data.write_h5ad(path)
+    with pytest.raises(TableError, match="--absent"):
+        read_table(path)
+    assert np.isnan(read_table(path, absent="missing").values).sum() == 2
+    assert read_table(path, layer="raw").values[1, 1] == 4.0
+    with pytest.raises(TableError, match=r"no layer 'spliced'.*'raw'"):
+        read_table(path, layer="spliced")
+    path.write_bytes(b"junk")
+    with pytest.raises(TableError, match="H5AD"):
+        read_table(path)
+
+
 @pytest.mark.parametrize("kind", [bool, np.float16, np.uint8, ">f4", np.int16])
 def test_numbers_of_every_kind(path, kind):
     annotated(sparse.csr_matrix(X)).write_h5ad(path)
@@ -86,7 +106,7 @@ def test_numbers_of_every_kind(path, kind):
     np.testing.assert_array_equal(read_table(path).values, X > 2)
 
 
-def test_what_is_known_of_rows_and_columns(plain):
+def test_annotations_of_rows_and_columns(plain):
     table = read_table(plain)
     rows = table.annotations["rows"]
     nan = pytest.approx(float("nan"), nan_ok=True)
@@ -107,7 +127,7 @@ def test_what_is_known_of_rows_and_columns(plain):
     assert flipped.annotations["columns"]["kind"] == ["p", "", "q"]
 
 
-def test_categories_as_older_versions_kept_them(plain):
+def test_categories_of_older_versions(plain):
     with h5py.File(plain, "a") as file:
         obs = file["obs"]
         del obs["kind"]
@@ -117,7 +137,7 @@ def test_categories_as_older_versions_kept_them(plain):
     assert read_table(plain).annotations["rows"]["kind"] == ["p", "", "q"]
 
 
-def test_columns_of_other_kinds_are_named(plain):
+def test_columns_of_other_kinds_are_noted(plain):
     with h5py.File(plain, "a") as file:
         file["obs/odd"] = np.array([1j, 2j, 3j])
         file["obs"].create_group("stranger").attrs["encoding-type"] = "awkward-array"
@@ -159,13 +179,13 @@ def test_duplicate_and_unsorted_entries_are_added_up(path):
         ("obs/kind/codes", [0, 1, -2], "a code is not within -1 to 1"),
     ],
 )
-def test_parts_that_do_not_fit_together_are_refused(path, name, values, words):
+def test_inconsistent_parts_raise_an_error(path, name, values, words):
     annotated(sparse.csr_matrix(X)).write_h5ad(path)
     replace(path, name, data=values)
     refused(path, words, absent="zero")
 
 
-def test_shapes_that_are_none(path):
+def test_invalid_shapes_raise_an_error(path):
     annotated(sparse.csr_matrix(X)).write_h5ad(path)
     for shape, words in [
         ([3], "1 dimensions"),
@@ -224,7 +244,7 @@ def test_data_of_other_files_are_not_read(plain, tmp_path, name):
         refused(plain, f"'{name}' lies in another file")
 
 
-def test_links_stay_within_what_is_read(plain):
+def test_links_stay_within_the_parts_that_are_read(plain):
     def linked(name, target):
         with h5py.File(plain, "a") as file:
             if name in file:
@@ -244,10 +264,10 @@ def test_links_stay_within_what_is_read(plain):
     linked("layers/turn", "/X")
     refused(plain, "leads in a circle")
     linked("X", "/layers/none")
-    refused(plain, "nothing there")
+    refused(plain, "which does not exist")
 
 
-def test_references_are_refused(plain):
+def test_references_raise_an_error(plain):
     with h5py.File(plain, "a") as file:
         references = np.array([file["X"].ref] * 3, dtype=h5py.ref_dtype)
     replace(plain, "obs/age", data=references, dtype=h5py.ref_dtype)
@@ -256,7 +276,7 @@ def test_references_are_refused(plain):
     refused(plain, "'obs/age' holds")
 
 
-def test_filters_that_are_not_known_are_named(plain):
+def test_unknown_filters_raise_an_error(plain):
     with h5py.File(plain, "a") as file:
         del file["X"]
         properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -280,14 +300,12 @@ def test_junk_and_other_hdf5_files(path):
 
 
 def measured(path, tmp_path, **options):
-    """What is said of a file, and the memory in MB and the seconds that it takes."""
+    """Return the result of reading a file, and the memory in MB and the seconds that it takes."""
     small = tmp_path / "small.h5ad"
     annotated().write_h5ad(small)
     began = time.monotonic()
-    told, grown = peak_growth(
-        f"read_table({str(path)!r}, **{options!r})", f"read_table({str(small)!r})"
-    )
-    return told, grown, time.monotonic() - began
+    result, grown = peak_of_reading(path, small, **options)
+    return result, grown, time.monotonic() - began
 
 
 def test_arrays_that_are_not_needed_are_not_read(plain, tmp_path):
@@ -297,33 +315,33 @@ def test_arrays_that_are_not_needed_are_not_read(plain, tmp_path):
                 f"bomb {i}", (46_000_000,), "f8", fillvalue=1.0, chunks=(1_000_000,)
             )
         file["obsm"].create_dataset("bomb", (10**12,), "f8", chunks=(10**6,), compression="gzip")
-    told, grown, seconds = measured(plain, tmp_path)
-    assert told == "read"
+    result, grown, seconds = measured(plain, tmp_path)
+    assert result == "read"
     assert grown < 30
     assert seconds < 20
 
 
 @pytest.mark.parametrize("name", ["X", "X/data", "layers/counts", "obs/age", "obs/kind/categories"])
-def test_sizes_that_are_only_declared_are_refused(path, tmp_path, name):
+def test_sizes_that_are_only_declared_raise_an_error(path, tmp_path, name):
     annotated(sparse.csr_matrix(X) if "/data" in name else X, layers={"counts": X}).write_h5ad(path)
     shape = (4 * 10**8, 1) if name in ("X", "layers/counts") else (4 * 10**8,)
     replace(path, name, shape=shape, dtype="f8", compression="gzip", chunks=True)
     options = {"layer": "counts"} if "layers" in name else {"absent": "zero"}
-    told, grown, _ = measured(path, tmp_path, **options)
-    assert told.startswith("refused")
+    result, grown, _ = measured(path, tmp_path, **options)
+    assert result.startswith("refused")
     assert grown < 30
 
 
-def test_chunks_larger_than_the_matrix_are_refused(plain, tmp_path):
+def test_chunks_larger_than_the_matrix_raise_an_error(plain, tmp_path):
     replace(
         plain, "X", shape=X.shape, maxshape=(None, 2), chunks=(10**8, 2), dtype="f8", compression=9
     )
-    told, grown, _ = measured(plain, tmp_path)
-    assert "'a chunk of X' takes 1,600,000,000 bytes" in told
+    result, grown, _ = measured(plain, tmp_path)
+    assert "'a chunk of X' takes 1,600,000,000 bytes" in result
     assert grown < 30
 
 
-def test_chunks_that_hold_more_than_they_say_are_refused(plain, tmp_path):
+def test_chunks_larger_than_declared_raise_an_error(plain, tmp_path):
     # A chunk of 1 MB, whose compressed bytes inflate to 600 MB.
     rows = 1 << 16
     deflater = zlib.compressobj(9)
@@ -333,16 +351,16 @@ def test_chunks_that_hold_more_than_they_say_are_refused(plain, tmp_path):
     replace(plain, "X", shape=(rows, 2), chunks=(rows, 2), dtype="f8", compression=9)
     with h5py.File(plain, "a") as file:
         file["X"].id.write_direct_chunk((0, 0), content)
-    told, grown, _ = measured(plain, tmp_path)
-    assert "a chunk of 'X' holds more than the 1,048,576 bytes it says" in told
+    result, grown, _ = measured(plain, tmp_path)
+    assert "a chunk of 'X' holds more than the 1,048,576 bytes that it declares" in result
     assert grown < 100
 
 
-def test_one_long_text_that_stands_everywhere_is_refused(plain, tmp_path):
+def test_a_repeated_long_text_raises_an_error(plain, tmp_path):
     # Fixed length: declared. Variable length: 3,000 rows that all name the same megabyte.
     replace(plain, "obs/comment", data=np.array([b"x"] * 3, dtype="S100000000"), compression=9)
-    told, grown, _ = measured(plain, tmp_path)
-    assert "'obs/comment' takes 300,000,000 bytes" in told
+    result, grown, _ = measured(plain, tmp_path)
+    assert "'obs/comment' takes 300,000,000 bytes" in result
     assert grown < 100
 
     n_rows = 3000
@@ -358,8 +376,8 @@ def test_one_long_text_that_stands_everywhere_is_refused(plain, tmp_path):
         first = file.read(16)
         file.seek(offset)
         file.write(first * n_rows)
-    told, grown, _ = measured(plain, tmp_path)
-    assert "'obs/long' takes" in told
+    result, grown, _ = measured(plain, tmp_path)
+    assert "'obs/long' takes" in result
     assert grown < 250
 
 
