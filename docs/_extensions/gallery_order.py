@@ -1,4 +1,4 @@
-"""The order of the examples: kinds of data first, then what one can do, then how it works."""
+"""Order of the examples: kinds of data, then features, then how the method works."""
 
 ORDER = (
     "linkage",
@@ -19,7 +19,7 @@ ORDER = (
 
 
 class Order:
-    """The place of an example; those that are not named come last, by name."""
+    """Sort key of the examples; those not in `ORDER` come last, by name."""
 
     def __init__(self, folder: str):
         self.folder = folder
