@@ -27,6 +27,7 @@ _MODULES = (
     "model_selection",
     "penalties",
     "plotting",
+    "preprocessing",
     "report",
     "tables",
 )
@@ -50,6 +51,7 @@ __all__ = [
     "objective",
     "penalties",
     "plotting",
+    "preprocessing",
     "report",
     "tables",
 ]
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
         model_selection,
         penalties,
         plotting,
+        preprocessing,
         report,
         tables,
     )

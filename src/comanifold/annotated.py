@@ -1,4 +1,4 @@
-"""Co-manifold learning of annotated data, as scanpy and its relatives hold them."""
+"""Co-manifold learning of AnnData objects, as scanpy and related packages use them."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["co_manifold"]
 
-# Of each scale, what is written beside the parameters.
-_OF_A_SCALE = ("l", "k", "n_row_clusters", "n_column_clusters", "objective", "weight", "status")
+# Columns of `scales_` that are written.
+_SCALE_COLUMNS = ("l", "k", "n_row_clusters", "n_column_clusters", "objective", "weight", "status")
 
 
 def co_manifold(
@@ -32,52 +32,51 @@ def co_manifold(
     copy: bool = False,
     **parameters: Any,
 ) -> "AnnData | None":
-    """Embed the observations and the variables of annotated data, and fill in its matrix.
+    """Embed the observations and the variables of an AnnData object, and fill in its matrix.
 
-    The result is written to where scanpy looks for such things: after it,
-    ``sc.pl.embedding(adata, basis="comanifold")``, ``sc.tl.umap(adata,
-    neighbors_key="comanifold")``, ``sc.tl.leiden(adata, neighbors_key="comanifold")`` and the
-    like work as they stand. What is there under the same names is replaced.
+    Results are written where scanpy expects them: ``sc.pl.embedding(adata,
+    basis="comanifold")``, ``sc.tl.umap(adata, neighbors_key="comanifold")``,
+    ``sc.tl.leiden(adata, neighbors_key="comanifold")`` and the like work on them. Existing
+    results with the same keys are replaced.
 
     Parameters
     ----------
     adata : AnnData
         Observations are rows, variables are columns. Entries that are NaN are missing.
     layer : str, optional
-        The layer to read in place of ``adata.X``.
+        The layer to use instead of ``adata.X``.
     key_added : str, default="comanifold"
-        The name of what is written.
+        The key under which results are written.
     zeros : {"observed", "missing"}, default="observed"
-        What an entry of zero means, whether a sparse matrix stores it or leaves it out:
-        "observed", a value like any other, or "missing", one that was not measured.
+        Whether entries of zero, stored or not, are observed values or missing.
     n_connected : int, default=15
-        Neighbours of each observation, and of each variable, in the graphs that are written,
-        itself counted, as in scanpy. (`n_neighbors` is that of the graphs along which the
-        matrix is smoothed.)
+        Neighbours of each observation and each variable in the graphs that are written,
+        including itself, as in scanpy. (`n_neighbors` is a parameter of `CoManifold`: that of
+        the graphs along which the matrix is smoothed.)
     copy : bool, default=False
-        Whether to return a copy with the results, and leave `adata` as it is.
+        Whether to return a copy with the results and leave `adata` unchanged.
     **parameters
-        Those of `CoManifold`.
+        Parameters of `CoManifold`.
 
     Returns
     -------
     adata : AnnData or None
-        Only with `copy`.
+        The copy, with ``copy=True``.
 
     Notes
     -----
-    Written are, for ``key_added="comanifold"``:
+    With ``key_added="comanifold"``, these are written:
 
     - ``obsm["X_comanifold"]`` and ``varm["comanifold"]``, the embeddings;
     - ``obsp["comanifold_distances"]``, distances of each observation to its neighbours, and
       ``obsp["comanifold_connectivities"]``, affinities of neighbours, symmetric and from 0 to 1;
       the same of variables in ``varp``;
     - ``layers["comanifold_filled"]``, the matrix with missing entries filled in;
-    - ``uns["comanifold"]``: where the graphs are and their parameters, in the form of scanpy;
-      the parameters of the fit, eigenvalues, and the clusters at each pair of scales.
+    - ``uns["comanifold"]``: the keys and parameters of the graphs, as scanpy writes them; the
+      parameters of the fit, eigenvalues, and the number of clusters at each scale.
 
-    Observations and variables without an observed entry have NaN for coordinates and no
-    neighbours. Few tools take NaN: leave such observations out first.
+    Observations and variables without an observed entry have NaN coordinates and no neighbours.
+    Few tools accept NaN: remove such observations first.
 
     Examples
     --------
@@ -96,21 +95,21 @@ def co_manifold(
     _check_connected(n_connected)
     model = CoManifold(**parameters).fit(_matrix(adata, layer, zeros))
 
-    # All there is to write is made first, so that a failure leaves the data as they were.
+    # Compute everything before writing, so that a failure leaves adata unchanged.
     distances, connectivities = f"{key_added}_distances", f"{key_added}_connectivities"
     of_obs = _graphs(model, "row", n_connected)
     of_var = _graphs(model, "column", n_connected)
-    about = {
+    description = {
         "connectivities_key": connectivities,
         "distances_key": distances,
-        # Tools of scanpy that need coordinates take those of use_rep, and compare them by metric.
+        # Used by tools of scanpy that need coordinates.
         "params": {
             "method": "comanifold",
-            "n_neighbors": min(int(n_connected), int(model._rows.sum())),
+            "n_neighbors": min(int(n_connected), adata.n_obs - len(model.unobserved_rows_)),
             "metric": "euclidean",
             "use_rep": f"X_{key_added}",
         },
-        **_about(model),
+        **_description(model),
         "zeros": zeros,
         "layer": "X" if layer is None else layer,
     }
@@ -118,18 +117,19 @@ def co_manifold(
     import anndata
 
     with warnings.catch_warnings():
-        # A view becomes data of its own when it is written to, and that is what is wanted.
+        # Writing to a view makes it an object of its own, as intended.
         warnings.simplefilter("ignore", anndata.ImplicitModificationWarning)
         target.obsm[f"X_{key_added}"] = model.row_embedding_
         target.varm[key_added] = model.column_embedding_
         target.obsp[distances], target.obsp[connectivities] = of_obs
         target.varp[distances], target.varp[connectivities] = of_var
         target.layers[f"{key_added}_filled"] = model.filled_
-        target.uns[key_added] = about
+        target.uns[key_added] = description
     return target if copy else None
 
 
 def _check_data(adata: Any, key_added: Any) -> None:
+    """Raise an error unless adata is an AnnData in memory and key_added a name."""
     try:
         from anndata import AnnData
     except ImportError as error:
@@ -151,12 +151,13 @@ def _check_data(adata: Any, key_added: Any) -> None:
 
 
 def _check_connected(n_connected: Any) -> None:
+    """Raise an error unless n_connected is an integer of at least 2."""
     if not is_integer(n_connected) or n_connected < 2:
         raise ValueError(f"n_connected must be an integer of at least 2, got {n_connected!r:.60}")
 
 
 def _matrix(adata: Any, layer: str | None, zeros: str) -> Any:
-    """The matrix to fit, with NaN for missing entries."""
+    """Return the matrix to fit, with NaN for missing entries."""
     check_choice("zeros", zeros, ["observed", "missing"])
     if layer is not None and layer not in adata.layers:
         there = ", ".join(repr(name) for name in adata.layers) or "none"
@@ -169,8 +170,8 @@ def _matrix(adata: Any, layer: str | None, zeros: str) -> Any:
 
 
 def _graphs(model: CoManifold, mode: str, n_connected: int) -> tuple[Any, Any]:
-    """Distances to the nearest, and affinities of those that are nearest to one another."""
-    known = model._rows if mode == "row" else model._columns
+    """Return sparse graphs of the nearest neighbours: their distances and their affinities."""
+    known = ~np.isnan(getattr(model, f"{mode}_embedding_")).any(axis=1)
     D = restrict_to_observed(getattr(model, f"{mode}_distances_"), known)
     n_others = min(n_connected, D.shape[0]) - 1
     if sparse.issparse(D):
@@ -184,13 +185,13 @@ def _graphs(model: CoManifold, mode: str, n_connected: int) -> tuple[Any, Any]:
     search = NearestNeighbors(n_neighbors=n_others, metric="precomputed").fit(D)
     near = search.kneighbors_graph(mode="distance")
 
-    affinity = getattr(model, f"{mode}_affinity_")
-    if affinity is None:  # only diffusion maps have one
+    affinity = getattr(model, f"{mode}_affinity_", None)
+    if affinity is None:  # not a diffusion map
         sigma = find_bandwidth(D, model.bandwidth)
         affinity = affinities(D, sigma, sigma)
     else:
         affinity = restrict_to_observed(affinity, known)
-    pairs = Pairs.of(D.shape[0], *_places(near))
+    pairs = Pairs.of(D.shape[0], *_stored(near))
     values = np.asarray(affinity[pairs.firsts, pairs.others]).ravel()
     connected = pairs.matrix(values)
     connected.eliminate_zeros()
@@ -199,30 +200,27 @@ def _graphs(model: CoManifold, mode: str, n_connected: int) -> tuple[Any, Any]:
     )
 
 
-def _places(graph: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows and columns of what is stored, zeros as well: duplicates are at no distance."""
+def _stored(graph: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return rows and columns of the stored entries; zeros (duplicates) are stored too."""
     entries = graph.tocoo()
     return entries.row, entries.col
 
 
-def _about(model: CoManifold) -> dict[str, Any]:
-    """Parameters and results in types that an h5ad file can hold."""
+def _description(model: CoManifold) -> dict[str, Any]:
+    """Return parameters and results in types that an H5AD file can store."""
     parameters = {name: _plain(value) for name, value in model.get_params(deep=False).items()}
-    about = {
+    description = {
         "parameters": {name: value for name, value in parameters.items() if value is not None},
-        "scales": {
-            name: np.array([getattr(scale, name) for scale in model.scales_])
-            for name in _OF_A_SCALE
-        },
+        "scales": {name: model.scales_[name] for name in _SCALE_COLUMNS},
     }
-    if model.row_eigenvalues_ is not None:
-        about["obs_eigenvalues"] = model.row_eigenvalues_
-        about["var_eigenvalues"] = model.column_eigenvalues_
-    return about
+    if hasattr(model, "row_eigenvalues_"):
+        description["obs_eigenvalues"] = model.row_eigenvalues_
+        description["var_eigenvalues"] = model.column_eigenvalues_
+    return description
 
 
 def _plain(value: Any) -> Any:
-    """A number, text or array of numbers; None for None, and the text of anything else."""
+    """Return a value as a number, text, array of integers or None; anything else as its text."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     is_pair = isinstance(value, (tuple, list)) and all(isinstance(part, int) for part in value)

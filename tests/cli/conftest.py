@@ -1,13 +1,13 @@
-"""Commands run in this process, and data for them."""
+"""Commands run in this process, and tables for them."""
 
 import json
-import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from comanifold import report
 from comanifold.cli._main import commands
 from comanifold.datasets import make_checkerboard, remove_entries
 from comanifold.tables import Table, write_table
@@ -15,7 +15,7 @@ from comanifold.tables import Table, write_table
 
 @pytest.fixture
 def comanifold(tmp_path, monkeypatch):
-    """Runs a command in an empty folder; .told is standard output and .json what it holds."""
+    """A function that runs a command in an empty folder; .text is its standard output."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, code=0):
@@ -26,7 +26,7 @@ def comanifold(tmp_path, monkeypatch):
             raise result.exception
         is_json = "--json" in arguments and code == 0
         return SimpleNamespace(
-            told=result.stdout,
+            text=result.stdout,
             error=result.stderr,
             json=json.loads(result.stdout) if is_json else None,
         )
@@ -36,7 +36,7 @@ def comanifold(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def board():
-    """Four groups of rows by three of columns, a third missing, with hostile labels."""
+    """Four groups of rows by three of columns, a third missing, with unusual labels."""
     data = make_checkerboard(40, 30, noise=0.3, random_state=0)
     values = remove_entries(5.0 + data.X, 0.3, random_state=0)
     rows = [f'row "{i}", <b>' for i in range(40)]
@@ -62,14 +62,12 @@ def observed(board):
 
 @pytest.fixture
 def pages(monkeypatch):
-    """Stands in for the report, and notes what it was given."""
+    """Replaces the report by a short page; returns the arguments of the last call."""
     given = {}
-    module = ModuleType("comanifold.report")
 
     def render_report(model, **options):
         given.update(options, model=model)
         return b"<!doctype html>"
 
-    module.render_report = render_report
-    monkeypatch.setitem(sys.modules, "comanifold.report", module)
+    monkeypatch.setattr(report, "render_report", render_report)
     return given

@@ -42,11 +42,17 @@ def slide(page, which, step):
     page.locator(f"#{which}-scale").fill(str(step))
 
 
+def exponents_of(model):
+    """Return l and k of each scale of a model."""
+    return list(zip(model.scales_["l"].tolist(), model.scales_["k"].tolist(), strict=True))
+
+
 def shown_scale(page, model):
-    """The scale that the map of scales frames."""
+    """Return l and k of the scale that is framed in the map of scales."""
     frame = drawn(page, "map", "layout.shapes[0]")
-    l, k = frame["y0"] + 0.5, frame["x0"] + 0.5
-    return next(scale for scale in model.scales_ if (scale.l, scale.k) == (l, k))
+    l, k = int(frame["y0"] + 0.5), int(frame["x0"] + 0.5)
+    assert (l, k) in exponents_of(model)
+    return l, k
 
 
 def organised(model, values):

@@ -1,4 +1,4 @@
-"""The points of an embedding as they are drawn: places, colours and names."""
+"""Plots of an embedding: positions, colours and legends."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,16 +8,16 @@ from matplotlib.colors import to_rgba
 from comanifold import plotting
 
 
-@pytest.mark.parametrize("mode", ["rows", "columns"])
-def test_an_embedding_shows_the_chosen_coordinates_at_one_scale(model, mode):
+@pytest.mark.parametrize("mode", ["row", "column"])
+def test_chosen_coordinates_are_drawn_with_equal_aspect(model, mode):
     ax = plotting.embedding(model, mode=mode, components=(2, 0))
-    points = {"rows": model.row_embedding_, "columns": model.column_embedding_}[mode]
+    points = getattr(model, f"{mode}_embedding_")
     np.testing.assert_array_equal(ax.collections[0].get_offsets(), points[:, [2, 0]])
     assert ax.get_aspect() == 1.0
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("coordinate 3", "coordinate 1")
 
 
-def test_points_can_be_given_as_they_are_and_drawn_on_given_axes():
+def test_an_array_of_points_is_drawn_on_given_axes():
     points = np.random.default_rng(0).normal(size=(7, 2))
     figure, ax = plt.subplots()
     assert plotting.embedding(points, ax=ax) is ax
@@ -25,12 +25,12 @@ def test_points_can_be_given_as_they_are_and_drawn_on_given_axes():
     assert plt.get_fignums() == [figure.number]
 
 
-def test_a_single_coordinate_goes_up_with_the_rank():
+def test_a_single_coordinate_is_drawn_against_its_rank():
     ax = plotting.embedding([[3.0], [1.0], [2.0]], components=(0,))
     np.testing.assert_array_equal(ax.collections[0].get_offsets(), [[2, 3], [0, 1], [1, 2]])
 
 
-def test_points_without_coordinates_are_left_out_and_the_title_says_so(model_with_gaps):
+def test_points_without_coordinates_are_skipped_and_counted_in_the_title(model_with_gaps):
     labels = np.arange(30) % 2
     ax = plotting.embedding(model_with_gaps, labels=labels)
     points = ax.collections[0]
@@ -42,7 +42,7 @@ def test_points_without_coordinates_are_left_out_and_the_title_says_so(model_wit
     assert ax.collections[0].get_offsets().mask.sum() == 0
 
 
-def test_labels_have_one_colour_each_and_stand_in_the_legend(model, board, legend):
+def test_each_label_has_one_colour_and_a_legend_entry(model, board, legend):
     words = np.array(["ash", "beech", "cedar", "date"])[board.row_labels]
     ax = plotting.embedding(model, labels=words, name="tree")
     colours = ax.collections[0].get_facecolors()
@@ -55,7 +55,7 @@ def test_labels_have_one_colour_each_and_stand_in_the_legend(model, board, legen
         assert to_rgba(handle.get_color()) in of_label[word]
 
 
-def test_points_without_a_label_are_grey_and_so_named(legend):
+def test_points_without_a_label_are_grey_with_a_legend_entry(legend):
     points = np.random.default_rng(0).normal(size=(4, 2))
     ax = plotting.embedding(points, labels=["a", None, np.nan, "a"])
     colours = ax.collections[0].get_facecolors()
@@ -64,14 +64,14 @@ def test_points_without_a_label_are_grey_and_so_named(legend):
 
 
 @pytest.mark.parametrize("name", ["$x_$", "_hidden", r"$\frac{$", "<b>&amp;"])
-def test_names_are_shown_as_they_are(name, legend):
+def test_labels_are_drawn_as_plain_text(name, legend):
     points = np.random.default_rng(0).normal(size=(3, 2))
     ax = plotting.embedding(points, labels=[name, "b", "c"])
     assert name in legend(ax)
     ax.figure.canvas.draw()  # would fail on half a formula
 
 
-def test_long_and_many_labels_do_not_fill_the_figure(legend):
+def test_long_labels_are_truncated_and_long_legends_cut(legend):
     points = np.random.default_rng(0).normal(size=(30, 2))
     ax = plotting.embedding(points, labels=[f"{i:02d}" + "x" * 90 for i in range(30)])
     shown = legend(ax)
@@ -80,13 +80,13 @@ def test_long_and_many_labels_do_not_fill_the_figure(legend):
     assert max(map(len, shown)) < 30
 
 
-def test_twenty_four_labels_have_colours_of_their_own():
+def test_twenty_four_labels_have_distinct_colours():
     points = np.random.default_rng(0).normal(size=(24, 2))
     ax = plotting.embedding(points, labels=range(24))
     assert len(np.unique(ax.collections[0].get_facecolors(), axis=0)) == 24
 
 
-def test_values_are_coloured_by_a_bar_with_their_name(model):
+def test_values_have_a_colour_bar_with_their_name(model):
     values = np.arange(30.0)
     values[4] = np.nan
     ax = plotting.embedding(model, values=values, name="age")
@@ -105,12 +105,12 @@ def test_values_are_coloured_by_a_bar_with_their_name(model):
         ({"components": (0, 3)}, r"components must be from 0 to 2, got \(0, 3\).*n_components"),
         ({"components": (0, -1)}, "components must be from 0 to 2"),
         ({"components": 1}, r"components must be a pair such as \(0, 1\), got 1"),
-        ({"mode": "genes"}, "mode must be one of 'rows', 'columns', got 'genes'"),
+        ({"mode": "genes"}, "mode must be one of 'row', 'column', got 'genes'"),
         ({"labels": range(30), "values": range(30)}, "labels and values both give colours"),
         ({"labels": range(30), "palette": {0: "red"}}, "palette has no colour for"),
     ],
 )
-def test_what_cannot_be_drawn_is_told_before_a_figure_is_made(model, options, message):
+def test_invalid_arguments_raise_before_a_figure_is_made(model, options, message):
     with pytest.raises(ValueError, match=message):
         plotting.embedding(model, **options)
     assert not plt.get_fignums()

@@ -1,4 +1,4 @@
-"""The matrix as it is drawn: entries, bars beside it, and names."""
+"""Plots of the matrix: entries, bars at its sides, and names."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,7 +9,7 @@ from comanifold import CoManifold, plotting
 
 
 def _drawn(ax):
-    """The image of a matrix and its bars, rows first."""
+    """Return the image of a matrix, and the bars of rows and columns."""
     return ax.images[0].get_array(), [bar.images[0].get_array() for bar in ax.child_axes]
 
 
@@ -17,7 +17,7 @@ def _drawn(ax):
 def test_a_matrix_shows_the_data_with_missing_entries_masked(model, organised):
     ax = plotting.matrix(model, organised=organised)
     rows, columns = model.row_order_, model.column_order_
-    expected = model._X[np.ix_(rows, columns)] if organised else model._X
+    expected = model.data_[np.ix_(rows, columns)] if organised else model.data_
     shown, bars = _drawn(ax)
     np.testing.assert_array_equal(np.ma.getmaskarray(shown), np.isnan(expected))
     np.testing.assert_array_equal(shown.filled(np.nan), expected)
@@ -28,7 +28,7 @@ def test_a_matrix_shows_the_data_with_missing_entries_masked(model, organised):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("24 columns", "30 rows")
 
 
-def test_a_filled_in_matrix_has_the_colours_of_the_data(model, scale):
+def test_a_filled_in_matrix_has_the_colour_limits_of_the_data(model, scale):
     organised = np.ix_(model.row_order_, model.column_order_)
     ax = plotting.matrix(model, filled=True)
     np.testing.assert_array_equal(_drawn(ax)[0], model.filled_[organised])
@@ -41,7 +41,7 @@ def test_a_filled_in_matrix_has_the_colours_of_the_data(model, scale):
     assert chosen.images[0].colorbar.extend == "both"
 
 
-def test_bars_show_the_labels_in_the_order_of_the_matrix(model, board, legend):
+def test_bars_show_the_labels_in_the_drawn_order(model, board, legend):
     palette = {0: "red", 1: "green", 2: "blue", 3: "black"}
     labels = {"row_labels": board.row_labels, "column_labels": board.column_labels}
     ax = plotting.matrix(model, palette=palette, **labels)
@@ -67,14 +67,14 @@ def test_bars_of_clusters_change_where_the_clusters_do(model, scale):
     assert f"{n_rows} × {n_columns} clusters" in ax.get_title()
 
 
-def test_clusters_beside_labels_have_other_colours(model, board, scale):
+def test_clusters_and_labels_have_different_colours(model, board, scale):
     ax = plotting.matrix(model, l=scale[0], k=scale[1], row_labels=board.row_labels)
     clusters, labels, _ = _drawn(ax)[1]
     both = [{tuple(colour) for colour in bar[:, 0]} for bar in (clusters, labels)]
     assert not both[0] & both[1]
 
 
-def test_what_was_never_observed_stays_white_in_the_filled_in_matrix(model_with_gaps):
+def test_unobserved_rows_and_columns_stay_white_in_the_filled_in_matrix(model_with_gaps):
     ax = plotting.matrix(model_with_gaps, filled=True)
     mask = np.ma.getmaskarray(_drawn(ax)[0])
     assert mask[-2:].all()
@@ -83,7 +83,7 @@ def test_what_was_never_observed_stays_white_in_the_filled_in_matrix(model_with_
     assert ax.images[0].colorbar.ax.get_ylabel() == "value (white: no data)"
 
 
-def test_names_of_rows_and_columns_are_shown_where_there_is_room(board):
+def test_names_are_drawn_where_there_is_room(board):
     pd = pytest.importorskip("pandas")
     names = [f"$x_$ {i}" for i in range(30)]
     frame = pd.DataFrame(board.X, index=names, columns=[f"c{i}" for i in range(24)])
@@ -107,7 +107,7 @@ def test_a_matrix_of_one_value_can_be_drawn():
     ax.figure.canvas.draw()
 
 
-def test_a_scale_needs_both_exponents_and_to_have_been_kept(model, board):
+def test_a_scale_needs_both_exponents_and_kept_scales(model, board):
     with pytest.raises(ValueError, match=r"give both l and k, got l=1 and k=None"):
         plotting.matrix(model, l=1)
     with pytest.raises(ValueError, match=r"there is no scale \(99, 1\)"):

@@ -1,4 +1,4 @@
-"""The whole result as one figure."""
+"""The overview figure of a fitted model."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +10,7 @@ from comanifold import CoManifold
 
 
 def _parts(figure):
-    """Matrices, embeddings by what their titles count, and everything else."""
+    """Return the axes of the matrices, and those of the embeddings by mode."""
     axes = figure.get_axes()
     matrices = [ax for ax in axes if ax.child_axes]
     points = {ax.get_title().split()[1]: ax for ax in axes if ax.get_xlabel() == "coordinate 1"}
@@ -26,7 +26,7 @@ def test_matrices_as_given_organised_and_filled_in(model):
     matrices, points = _parts(model.plot())
     organised = np.ix_(model.row_order_, model.column_order_)
     for ax, expected in zip(
-        matrices, (model._X, model._X[organised], model.filled_[organised]), strict=True
+        matrices, (model.data_, model.data_[organised], model.filled_[organised]), strict=True
     ):
         np.testing.assert_array_equal(ax.images[0].get_array().filled(np.nan), expected)
     assert len({ax.images[0].get_clim() for ax in matrices}) == 1
@@ -64,7 +64,7 @@ def test_a_row_has_one_colour_in_all_panels(model, board, scale, colouring):
     assert n_pairs == len(np.unique(of_rows, axis=0)) == len(set(groups))
 
 
-def test_a_label_of_rows_and_columns_has_one_colour_and_no_other_label_has_it(model, board, legend):
+def test_labels_shared_by_rows_and_columns_have_one_colour(model, board, legend):
     rows = np.array(["a", "b", "c", "d"])[board.row_labels]
     columns = np.array(["c", "x", "y"])[board.column_labels]
     _, points = _parts(model.plot(row_labels=rows, column_labels=columns))
@@ -77,7 +77,7 @@ def test_a_label_of_rows_and_columns_has_one_colour_and_no_other_label_has_it(mo
     assert len(set.union(*seen.values())) == 6
 
 
-def test_the_scale_that_is_named_fills_in_the_matrix(model, scale):
+def test_a_given_scale_fills_in_the_matrix(model, scale):
     filled = _parts(model.plot(l=scale[0], k=scale[1]))[0][2]
     organised = np.ix_(model.row_order_, model.column_order_)
     np.testing.assert_array_equal(filled.images[0].get_array(), model.filled_at(*scale)[organised])
@@ -93,7 +93,7 @@ def test_it_can_be_drawn_on_a_given_figure_and_saved(model, tmp_path):
         assert (tmp_path / f"result.{kind}").stat().st_size > 10_000
 
 
-def test_gaps_and_one_coordinate_are_drawn(model_with_gaps, board):
+def test_unobserved_rows_and_single_coordinates_are_drawn(model_with_gaps, board):
     figure = model_with_gaps.plot()
     points = _parts(figure)[1]
     assert points["rows"].get_title() == "28 rows (2 without data not shown)"
@@ -103,7 +103,7 @@ def test_gaps_and_one_coordinate_are_drawn(model_with_gaps, board):
     figure.canvas.draw()
 
 
-def test_mistakes_are_told_before_a_figure_is_made(model, board):
+def test_invalid_arguments_raise_before_a_figure_is_made(model, board):
     with pytest.raises(ValueError, match="row_labels must have one label for each of 30"):
         model.plot(row_labels=["a"])
     with pytest.raises(ValueError, match="give both l and k"):

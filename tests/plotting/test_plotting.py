@@ -1,4 +1,4 @@
-"""What all functions that draw have in common."""
+"""What all plot functions have in common."""
 
 import matplotlib.pyplot as plt
 import pytest

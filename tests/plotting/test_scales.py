@@ -1,4 +1,4 @@
-"""Numbers over the scales, the spectrum and the convergence of a fit, as they are drawn."""
+"""Plots over the scales: surfaces, spectrum and convergence."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,27 +9,27 @@ from comanifold import CoManifold, Graph, co_cluster, plotting
 
 
 @pytest.mark.parametrize("what", ["n_row_clusters", "n_column_clusters", "objective", "weight"])
-def test_a_surface_has_each_scale_in_its_place(model, what):
+def test_a_surface_shows_the_number_of_each_scale(model, what):
     ax = plotting.surface(model, what=what)
     image = ax.images[0]
     left, right, low, high = image.get_extent()
     shown = image.get_array()
     assert shown.shape == (high - low, right - left)
-    for scale in model.scales_:
-        place = round(scale.l - low - 0.5), round(scale.k - left - 0.5)
-        assert shown[place] == getattr(scale, what)
-    assert (~np.ma.getmaskarray(shown)).sum() == len(model.scales_)
+    scales = model.scales_
+    for l, k, value in zip(scales["l"], scales["k"], scales[what], strict=True):
+        assert shown[round(l - low - 0.5), round(k - left - 0.5)] == value
+    assert (~np.ma.getmaskarray(shown)).sum() == len(scales["l"])
     names = {"n_row_clusters": "row clusters", "weight": "weight in the metric"}
     assert names.get(what, "") in image.colorbar.ax.get_ylabel()
     assert image.origin == "lower"
 
 
-def test_a_surface_of_something_else_is_refused(model):
+def test_an_unknown_column_of_scales_is_an_error(model):
     with pytest.raises(ValueError, match=r"what must be one of 'n_row_clusters'.*got 'time'"):
         plotting.surface(model, what="time")
 
 
-def test_a_spectrum_begins_with_the_eigenvalues_of_the_fit(model, model_with_gaps, legend):
+def test_a_spectrum_starts_with_the_eigenvalues_of_the_fit(model, model_with_gaps, legend):
     ax = plotting.spectrum(model, n_eigenvalues=8)
     for line, values in (
         (ax.lines[0], model.row_eigenvalues_),
@@ -39,12 +39,12 @@ def test_a_spectrum_begins_with_the_eigenvalues_of_the_fit(model, model_with_gap
         np.testing.assert_allclose(line.get_ydata()[:3], values, atol=1e-10)
         assert np.all(np.diff(line.get_ydata()) <= 1e-12)
     assert legend(ax) == ["rows", "columns"]
-    only = plotting.spectrum(model_with_gaps, mode="columns", n_eigenvalues=99)
+    only = plotting.spectrum(model_with_gaps, mode="column", n_eigenvalues=99)
     assert legend(only) == ["columns"]
     assert len(only.lines[0].get_ydata()) == 22
 
 
-def test_other_embeddings_have_no_spectrum_but_the_rest(board):
+def test_other_embeddings_have_no_spectrum_but_an_overview(board):
     model = CoManifold(embedding=Isomap(metric="precomputed", n_neighbors=20)).fit(board.X)
     with pytest.raises(ValueError, match="Isomap has no spectrum"):
         plotting.spectrum(model)
@@ -52,7 +52,7 @@ def test_other_embeddings_have_no_spectrum_but_the_rest(board):
     assert model.plot().get_axes()
 
 
-def test_convergence_of_one_result_is_its_objective(board):
+def test_convergence_of_one_solution_is_its_objective(board):
     graphs = [Graph.nearest_neighbors(X, 5) for X in (board.X, board.X.T)]
     result = co_cluster(board.X, *graphs, row_cost=1.0, column_cost=1.0)
     ax = plotting.convergence(result)
@@ -60,16 +60,16 @@ def test_convergence_of_one_result_is_its_objective(board):
     assert ax.get_ylabel() == "objective"
 
 
-def test_convergence_of_a_fit_tells_which_scales_missed_the_tolerance(model, board, legend):
+def test_convergence_of_a_fit_marks_scales_above_the_tolerance(model, board, legend):
     ax = plotting.convergence(model)
-    residuals = [scale.certificate.stationarity for scale in model.scales_]
+    residuals = model.scales_["stationarity"]
     floor = 1e-4 * model.tol
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), np.maximum(residuals, floor))
     assert ax.get_title() == f"{len(residuals)} of {len(residuals)} converged"
     assert model.tol in ax.lines[1].get_ydata()
     with pytest.warns(UserWarning, match="tol"):
         hasty = CoManifold(max_iter=1, tol=1e-9).fit(board.X)
-    missed = [i for i, s in enumerate(hasty.scales_, start=1) if s.status != "converged"]
+    missed = (np.flatnonzero(hasty.scales_["status"] != "converged") + 1).tolist()
     ax = plotting.convergence(hasty)
     assert missed
     assert ax.lines[2].get_xdata().tolist() == missed

@@ -1,3 +1,5 @@
+"""Fitted models, and their pages in a browser."""
+
 import shutil
 
 import numpy as np
@@ -6,7 +8,7 @@ from oracles.pages import COLUMNS, ROWS
 
 from comanifold import CoManifold
 from comanifold.datasets import make_checkerboard, remove_entries
-from comanifold.report import write_report
+from comanifold.report import render_report
 
 _ARGUMENTS = [
     "--headless",
@@ -22,7 +24,7 @@ _ARGUMENTS = [
 
 @pytest.fixture(scope="session")
 def holes():
-    """A checkerboard of 40 rows and 25 columns with holes, one row and one column of them only."""
+    """A checkerboard of 40 x 25 with missing entries, one row and one column without any entry."""
     X = remove_entries(make_checkerboard(40, 25, random_state=0).X, 0.3, random_state=0)
     X[7], X[:, 3] = np.nan, np.nan
     return X
@@ -73,7 +75,7 @@ def opened(browser, troubles, tmp_path_factory):
 
     def open_report(model, *, theme="light", **contents):
         path = tmp_path_factory.mktemp("page") / "report.html"
-        write_report(model, path, **contents)
+        path.write_bytes(render_report(model, **contents))
         context = browser.new_context(
             viewport={"width": 1366, "height": 768}, color_scheme=theme, accept_downloads=True
         )

@@ -1,4 +1,4 @@
-"""The page in a real browser: what it shows, and what people do to it."""
+"""The page in a real browser: what it shows, and how it reacts."""
 
 import numpy as np
 import pytest
@@ -7,23 +7,40 @@ from oracles.pages import (
     ROWS,
     drag,
     drawn,
+    exponents_of,
     organised,
     picture,
     saved,
     shown_scale,
     slide,
 )
+from sklearn.manifold import Isomap
+
+from comanifold import CoManifold
 
 pytestmark = pytest.mark.usefixtures("nothing_goes_wrong")
+
+HOSTILE = [
+    "<script>window.hacked = 1</script>",
+    "</script><script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 1">',
+    "<!-- not a comment",
+    "line\u2028separator",
+    "<b>bold</b> &lt; &amp;",
+    '<a href="javascript:window.hacked=1">x</a>',
+    "${window.hacked = 1} {{ 7 * 7 }} %{x}",
+    'a "quoted", name\nof two lines',
+    "'); window.hacked = 1; //",
+]
 
 
 def test_the_page_shows_the_model(page, model):
     assert page.title() == "Checkers"
     assert page.inner_text("h1") == "Checkers"
     np.testing.assert_allclose(picture(page), organised(model, model.filled_), atol=1e-5)
-    about = page.inner_text("#about")
+    about, n_scales = page.inner_text("#about"), len(exponents_of(model))
     assert "By the <author>" in about
-    assert f"{len(model.scales_)} of {len(model.scales_)} pairs of scales reached" in about
+    assert f"{n_scales} of {n_scales} pairs of scales reached" in about
     assert page.inner_text("#alerts") == "2 warnings"
     assert page.locator("#reading p").first.is_hidden()
     page.get_by_role("link", name="How to read this page").click()
@@ -37,10 +54,10 @@ def test_the_page_shows_the_model(page, model):
 def test_views_show_what_they_say(page, model):
     scale = shown_scale(page, model)
     for view, values in {
-        "observed": model._X,
+        "observed": model.data_,
         "filled": model.filled_,
-        "scale": model.filled_at(scale.l, scale.k),
-        "estimate": model.estimate_at(scale.l, scale.k),
+        "scale": model.filled_at(*scale),
+        "estimate": model.estimate_at(*scale),
     }.items():
         page.select_option("#view", view)
         np.testing.assert_allclose(picture(page), organised(model, values), atol=1e-3)
@@ -52,32 +69,35 @@ def test_sliders_and_the_map_change_the_scale(page, model):
     slide(page, "column", 0)
     assert page.input_value("#view") == "scale"
     first = shown_scale(page, model)
-    assert (first.l, first.k) == (model.scales_[0].l, model.scales_[0].k)
-    expected = organised(model, model.filled_at(first.l, first.k))
+    assert first == exponents_of(model)[0]
+    expected = organised(model, model.filled_at(*first))
     np.testing.assert_allclose(picture(page), expected, atol=1e-3)
     assert page.locator("#matrix").screenshot() != before
-    assert f"{first.n_row_clusters} clusters" in page.inner_text("#row-scale-text")
-    assert f"{first.n_row_clusters} row clusters" in page.inner_text("#rows-clusters caption")
+    n_row_clusters = model.scales_["n_row_clusters"][0]
+    assert f"{n_row_clusters} clusters" in page.inner_text("#row-scale-text")
+    assert f"{n_row_clusters} row clusters" in page.inner_text("#rows-clusters caption")
 
     # The coarsest rows at the coarsest columns would repeat others and were not solved.
     slide(page, "row", page.get_attribute("#row-scale", "max"))
     slide(page, "column", page.get_attribute("#column-scale", "max"))
     coarse = shown_scale(page, model)
-    assert (coarse.n_row_clusters, coarse.n_column_clusters) != (
-        first.n_row_clusters,
-        first.n_column_clusters,
-    )
-    assert f"the nearest is shown: l = {coarse.l}, k = {coarse.k}" in page.inner_text("#scale-text")
+    labels = [
+        (model.row_labels_at(*scale).max(), model.column_labels_at(*scale).max())
+        for scale in (first, coarse)
+    ]
+    assert labels[0] != labels[1]
+    shown = "the nearest is shown: l = {}, k = {}".format(*coarse)
+    assert shown in page.inner_text("#scale-text")
 
     box = page.locator("#map .nsewdrag").bounding_box()
     page.mouse.click(box["x"] + 4, box["y"] + box["height"] - 4)
-    assert shown_scale(page, model) is model.scales_[0]
+    assert shown_scale(page, model) == first
 
 
 def test_colours_of_clusters_are_those_of_the_scale(page, model):
     page.select_option("#rows-colour", "cluster")
     scale = shown_scale(page, model)
-    labels = model.row_labels_at(scale.l, scale.k)[model.row_order_]
+    labels = model.row_labels_at(*scale)[model.row_order_]
     colours = drawn(page, "rows", "data[0].marker.color")
     pairs = {*zip(labels.tolist(), colours, strict=True)}
     assert len(pairs) == len({*labels}) == len({*colours})
@@ -127,7 +147,7 @@ def test_selected_rows_are_marked_in_all_views(page, model):
 def test_a_cluster_is_selected_from_the_table(page, model):
     page.locator("#columns-clusters button").first.click()
     scale = shown_scale(page, model)
-    labels = model.column_labels_at(scale.l, scale.k)[model.column_order_]
+    labels = model.column_labels_at(*scale)[model.column_order_]
     largest = np.bincount(labels[labels >= 0]).argmax()
     selected = drawn(page, "columns", "data[0].selectedpoints")
     assert selected == np.flatnonzero(labels == largest).tolist()
@@ -194,13 +214,13 @@ def test_saved_files_are_those_of_the_model(page, model):
     header, *rows = saved(page, "Clusters at this scale")
     assert header == ["mode", "name", "cluster", "l", "k"]
     for mode in ("row", "column"):
-        labels = getattr(model, f"{mode}_labels_at")(scale.l, scale.k).tolist()
+        labels = getattr(model, f"{mode}_labels_at")(*scale).tolist()
         found = [row[2] for row in rows if row[0] == mode]
         assert len({*zip(labels, found, strict=True)}) == len({*labels}) == len({*found})
-    assert {tuple(row[3:]) for row in rows} == {(str(scale.l), str(scale.k))}
+    assert {tuple(row[3:]) for row in rows} == {tuple(map(str, scale))}
 
     header, *rows = saved(page, "Scales")
-    assert [int(row[header.index("l")]) for row in rows] == [scale.l for scale in model.scales_]
+    assert [int(row[header.index("l")]) for row in rows] == model.scales_["l"].tolist()
 
 
 def test_everything_is_within_reach_of_the_keyboard(page):
@@ -228,3 +248,86 @@ def test_other_coordinates_can_be_chosen(page, model):
     x = drawn(page, "rows", "data[0].x.slice(0, 39)")
     np.testing.assert_allclose(x, model.row_embedding_[model.row_order_[:39], 2])
     assert "coordinate 3" in drawn(page, "rows", "layout.xaxis.title.text")
+
+
+# Names, sizes and models that the page has to cope with
+
+
+def test_hostile_names_are_text(opened, model):
+    rows = (HOSTILE * 4)[:40]
+    columns = (HOSTILE * 3)[:25]
+    page = opened(
+        model,
+        theme="dark",
+        row_names=rows,
+        column_names=columns,
+        title=HOSTILE[1],
+        notes=HOSTILE,
+        annotations={
+            "rows": {HOSTILE[0]: rows},
+            "columns": {HOSTILE[6]: columns, "n": range(25)},
+        },
+    )
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.title() == HOSTILE[1]
+    assert page.inner_text("h1") == HOSTILE[1]
+    for note in HOSTILE:
+        assert note in page.locator("#notes").evaluate("(notes) => notes.textContent")
+    members = page.locator("#rows-clusters").evaluate("(table) => table.textContent")
+    assert all(name in members for name in HOSTILE)
+    assert HOSTILE[0] in page.locator("#rows-colour").evaluate("(list) => list.textContent")
+    # With few columns their names are beside the matrix, shortened, and Plotly reads no HTML.
+    ticks = page.locator("#matrix .xaxislayer-above text, #matrix .xtick text").all_text_contents()
+    assert "<script>window.…" in ticks
+    assert "<!-- not a comm…" in ticks
+    assert page.locator("#matrix a, #matrix b, #rows a, img").count() == 0
+    page.fill("#find", "<script>window")
+    # Hover over every column.
+    box = page.locator("#matrix .nsewdrag").first.bounding_box()
+    for j in range(24):
+        page.mouse.move(box["x"] + (j + 0.5) / 25 * box["width"], box["y"] + 3)
+        named = f"column: {columns[model.column_order_[j]]}\n"
+        page.wait_for_function(
+            "(name) => document.getElementById('tip').textContent.includes(name)", arg=named
+        )
+    page.locator("#rows-clusters button").first.click()
+    table = saved(page, "Row embedding")
+    assert [row[0] for row in table[1:]] == rows
+    assert saved(page, "Filled-in matrix")[0][1:] == columns
+    assert page.evaluate("typeof window.hacked") == "undefined"
+
+
+def test_without_scales_the_page_says_why(opened, model_without_scales):
+    page = opened(model_without_scales)
+    assert page.locator("#row-scale").is_hidden()
+    assert "keep_scales=True" in page.inner_text("#no-scales")
+    expected = organised(model_without_scales, model_without_scales.filled_)
+    np.testing.assert_allclose(picture(page), expected, atol=1e-3)
+    assert page.get_by_role("button", name="Clusters at this scale").is_disabled()
+
+
+def test_large_matrices_are_drawn_in_cells(opened, model):
+    page = opened(model, max_cells=14, row_names=range(40), column_names=range(25))
+    assert picture(page).shape == (14, 13)
+    assert "up to 3 × 2 neighbours" in page.inner_text("#matrix-text")
+    assert page.get_by_role("button", name="Filled-in matrix").is_disabled()
+    box = page.locator("#matrix .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.wait_for_function("() => document.getElementById('rows').layout.shapes.length === 3")
+    first, last = model.row_order_[[0, 2]]
+    assert f"row: {first} … {last} (3 rows)" in page.inner_text("#tip")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("X", "parameters"),
+    [
+        (np.ones((6, 5)), {"n_components": 1}),
+        (np.array([[1.0, 2.0, np.nan], [np.nan, 2.0, 3.0]]), {"n_components": 1}),
+        (np.arange(30.0).reshape(6, 5), {"embedding": Isomap(n_neighbors=3, metric="precomputed")}),
+    ],
+)
+def test_small_and_odd_fits_are_drawn(opened, X, parameters):
+    page = opened(CoManifold(keep_scales=True, **parameters).fit(X))
+    assert picture(page).shape == X.shape
+    assert page.locator("#rows .points path").count() == len(X)

@@ -1,18 +1,19 @@
+"""The contents of the page: those of the model, averaged where there are too many."""
+
 import json
 
 import numpy as np
 import pytest
-from oracles.pages import organised, unpack
+from oracles.pages import exponents_of, organised, unpack
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.manifold import Isomap
 
 from comanifold import CoManifold
-from comanifold.report import _matrix
 from comanifold.report._data import page_data
 
 
 def estimate_on_page(data, scale):
-    """The estimate of a scale as the page puts it together, in the organised order of cells."""
+    """Return the estimate of a scale as the page computes it, in the organised order."""
     estimates, n_rows, n_columns = data["estimates"], *data["matrix"]["size"]
     first = sum(rows * columns for rows, columns in estimates["shapes"][:scale])
     rows, columns = estimates["shapes"][scale]
@@ -25,7 +26,7 @@ def estimate_on_page(data, scale):
 
 
 def cell_means(values, row_step, column_step):
-    """Means of blocks, without what is missing, one after the other."""
+    """Return the means of blocks, ignoring missing entries, one block at a time."""
 
     def mean(block):
         return np.nan if np.isnan(block).all() else np.nanmean(block)
@@ -50,7 +51,7 @@ def test_matrix_and_embeddings_are_those_of_the_model(model):
     expected = organised(model, model.filled_)
     np.testing.assert_allclose(matrix["mean"] + matrix["unit"] * filled, expected, atol=1e-6)
     share = unpack(matrix["share_observed"]).reshape(matrix["size"])
-    np.testing.assert_array_equal(share, 255 * ~np.isnan(organised(model, model._X)))
+    np.testing.assert_array_equal(share, 255 * ~np.isnan(organised(model, model.data_)))
     assert "observed" not in matrix
     for mode in ("row", "column"):
         stored = data[f"{mode}s"]
@@ -61,18 +62,18 @@ def test_matrix_and_embeddings_are_those_of_the_model(model):
         assert len(stored["eigenvalues"]) == 3
 
 
-def test_every_scale_is_the_one_of_the_model(model):
+def test_every_scale_is_that_of_the_model(model):
     data = page_data(model)
     labels = {
-        "row": unpack(data["estimates"]["row_labels"]).reshape(len(model.scales_), -1),
-        "column": unpack(data["estimates"]["column_labels"]).reshape(len(model.scales_), -1),
+        "row": unpack(data["estimates"]["row_labels"]).reshape(len(model.scales_["l"]), -1),
+        "column": unpack(data["estimates"]["column_labels"]).reshape(len(model.scales_["l"]), -1),
     }
-    spread = np.nanstd(model._X)
-    for i, scale in enumerate(model.scales_):
-        expected = organised(model, model.estimate_at(scale.l, scale.k))
+    spread = np.nanstd(model.data_)
+    for i, scale in enumerate(exponents_of(model)):
+        expected = organised(model, model.estimate_at(*scale))
         np.testing.assert_allclose(estimate_on_page(data, i), expected, atol=1e-4 * spread)
         for mode, order in (("row", model.row_order_), ("column", model.column_order_)):
-            own = getattr(model, f"{mode}_labels_at")(scale.l, scale.k)[order]
+            own = getattr(model, f"{mode}_labels_at")(*scale)[order]
             found = labels[mode][i]
             assert len({*zip(own, found, strict=True)}) == len({*own}) == len({*found})
             assert [*dict.fromkeys(found[found >= 0])] == list(range(found.max() + 1))
@@ -80,9 +81,8 @@ def test_every_scale_is_the_one_of_the_model(model):
     assert not data["estimates"]["is_averaged"]
 
 
-def test_large_matrices_are_averaged_over_neighbours(model, monkeypatch):
-    monkeypatch.setattr(_matrix, "MOST_CELLS", 14)
-    data = page_data(model)
+def test_large_matrices_are_averaged_over_neighbours(model):
+    data = page_data(model, max_cells=14)
     matrix = data["matrix"]
     assert matrix["size"] == [14, 13]
     assert (data["rows"]["cell_size"], data["columns"]["cell_size"]) == (3, 2)
@@ -90,56 +90,52 @@ def test_large_matrices_are_averaged_over_neighbours(model, monkeypatch):
     def in_units(values):
         return matrix["mean"] + matrix["unit"] * unpack(values).reshape(14, 13).astype(float)
 
-    for name, values in {"filled": model.filled_, "observed": model._X}.items():
+    for name, values in {"filled": model.filled_, "observed": model.data_}.items():
         expected = cell_means(organised(model, values), 3, 2)
         np.testing.assert_allclose(in_units(matrix[name]), expected, atol=1e-6)
-    there = ~np.isnan(organised(model, model._X))
+    there = ~np.isnan(organised(model, model.data_))
     share = unpack(matrix["share_observed"]).reshape(14, 13) / 255
     np.testing.assert_allclose(share, cell_means(there.astype(float), 3, 2), atol=1 / 255)
-    for i, scale in enumerate(model.scales_):
-        estimate = organised(model, model.estimate_at(scale.l, scale.k))
+    for i, scale in enumerate(exponents_of(model)):
+        estimate = organised(model, model.estimate_at(*scale))
         expected = cell_means(estimate, 3, 2)
         np.testing.assert_allclose(estimate_on_page(data, i), expected, atol=1e-3)
 
 
-def test_estimates_with_very_many_values_are_averaged(model, monkeypatch):
-    monkeypatch.setattr(_matrix, "_MOST_VALUES", 300)
-    data = page_data(model)
+def test_estimates_with_very_many_values_are_averaged(model):
+    data = page_data(model, max_values=300)
     assert data["estimates"]["is_averaged"]
     assert sum(rows * columns for rows, columns in data["estimates"]["shapes"]) <= 300
     steps = [
         -(-size // n) for size, n in zip((40, 25), data["estimates"]["shapes"][0], strict=True)
     ]
     assert min(steps) > 1
-    finest = organised(model, model.estimate_at(model.scales_[0].l, model.scales_[0].k))
+    scales = exponents_of(model)
+    finest = organised(model, model.estimate_at(*scales[0]))
     blocks = np.kron(cell_means(finest, *steps), np.ones(steps))[:40, :25]
     np.testing.assert_allclose(estimate_on_page(data, 0), blocks, atol=1e-3)
     # Where there are few clusters, nothing is lost.
-    coarsest = len(model.scales_) - 1
-    scale = model.scales_[coarsest]
-    expected = organised(model, model.estimate_at(scale.l, scale.k))
-    np.testing.assert_allclose(estimate_on_page(data, coarsest), expected, atol=1e-3)
+    expected = organised(model, model.estimate_at(*scales[-1]))
+    np.testing.assert_allclose(estimate_on_page(data, len(scales) - 1), expected, atol=1e-3)
 
 
 def test_without_scales_there_are_no_estimates(model_without_scales):
     data = page_data(model_without_scales)
     assert data["estimates"] is None
-    assert len(data["scales"]) == len(model_without_scales.scales_)
+    assert len(data["scales"]) == len(exponents_of(model_without_scales))
 
 
-def test_what_the_fit_says_about_itself(model):
+def test_warnings_certificates_and_parameters_of_the_fit(model):
     data = page_data(model, title="T", notes=["a note"])
     assert (data["title"], data["notes"]) == ("T", ["a note"])
     assert [text.split(" have")[0] for text in data["warnings"]] == ["1 rows", "1 columns"]
-    assert data["n_missing"] == int(np.isnan(model._X).sum())
-    residuals = [scale.certificate.stationarity for scale in model.scales_]
-    assert data["certificates"]["largest_residual"] == max(residuals)
-    assert data["certificates"]["n_converged"] == len(model.scales_)
+    assert data["n_missing"] == int(np.isnan(model.data_).sum())
+    assert data["certificates"]["largest_residual"] == max(model.scales_["stationarity"])
+    assert data["certificates"]["n_converged"] == len(model.scales_["l"])
     assert data["parameters"]["n_components"] == "3"
     assert "checkpoint" not in data["parameters"]
-    first = model.scales_[data["first_scale"]]
-    assert 1 < first.n_row_clusters <= 7
-    assert 1 < first.n_column_clusters <= 7
+    for mode in ("row", "column"):
+        assert 1 < model.scales_[f"n_{mode}_clusters"][data["first_scale"]] <= 7
 
 
 def test_names_of_a_data_frame_are_used(holes):
@@ -162,11 +158,11 @@ def test_annotations_come_in_the_organised_order(model):
 
 
 @pytest.mark.filterwarnings("ignore:.*no observed entry")
-def test_scales_that_stopped_early_are_told(holes):
+def test_unconverged_scales_are_a_warning(holes):
     with pytest.warns(ConvergenceWarning, match="stopped before"):
         model = CoManifold(max_iter=1).fit(holes)
-    told = page_data(model)["warnings"][-1]
-    assert "stopped before they reached the tolerance of 0.001" in told
+    warning = page_data(model)["warnings"][-1]
+    assert "stopped before they reached the tolerance of 0.001" in warning
 
 
 @pytest.mark.parametrize(
@@ -184,12 +180,12 @@ def test_small_and_odd_fits(X, parameters):
     model = CoManifold(keep_scales=True, **parameters).fit(X)
     data = page_data(model)
     json.dumps(data, allow_nan=False)
-    for i, scale in enumerate(model.scales_):
-        expected = organised(model, model.estimate_at(scale.l, scale.k))
+    for i, scale in enumerate(exponents_of(model)):
+        expected = organised(model, model.estimate_at(*scale))
         np.testing.assert_allclose(estimate_on_page(data, i), expected, rtol=1e-6, atol=1e-3)
 
 
-def test_wrong_arguments_are_refused(model):
+def test_invalid_arguments_are_errors(model):
     with pytest.raises(NotFittedError):
         page_data(CoManifold())
     with pytest.raises(ValueError, match="column_names must have one value for each column, 25"):

@@ -1,15 +1,17 @@
+"""Names and annotations of the page."""
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from comanifold.report._names import checked_annotations, checked_names, colourings, in_order
+from comanifold.report._names import check_annotations, check_names, colourings, in_order
 
 
-def test_names_are_given_or_known_or_numbers():
-    assert checked_names(["a", 2], ["x", "y"], mode="row", size=2) == ["a", "2"]
-    assert checked_names(None, np.array(["x", "y"]), mode="row", size=2) == ["x", "y"]
-    assert checked_names(None, None, mode="column", size=2) == ["column 1", "column 2"]
-    assert checked_names(pd.Index(["p", "q"]), None, mode="row", size=2) == ["p", "q"]
+def test_names_are_given_else_known_else_numbers():
+    assert check_names(["a", 2], ["x", "y"], mode="row", size=2) == ["a", "2"]
+    assert check_names(None, np.array(["x", "y"]), mode="row", size=2) == ["x", "y"]
+    assert check_names(None, None, mode="column", size=2) == ["column 1", "column 2"]
+    assert check_names(pd.Index(["p", "q"]), None, mode="row", size=2) == ["p", "q"]
 
 
 @pytest.mark.parametrize(
@@ -20,9 +22,9 @@ def test_names_are_given_or_known_or_numbers():
         (3, "row_names must be a list of 2 values, got 3"),
     ],
 )
-def test_wrong_names_are_refused(names, message):
+def test_invalid_names_are_errors(names, message):
     with pytest.raises(ValueError, match=message):
-        checked_names(names, None, mode="row", size=2)
+        check_names(names, None, mode="row", size=2)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +36,12 @@ def test_wrong_names_are_refused(names, message):
         ({"columns": {"age": [1]}}, "'age'. must have one value for each column, 3; got 1"),
     ],
 )
-def test_wrong_annotations_are_refused(annotations, message):
+def test_invalid_annotations_are_errors(annotations, message):
     with pytest.raises(ValueError, match=message):
-        checked_annotations(annotations, {"rows": 2, "columns": 3})
+        check_annotations(annotations, {"rows": 2, "columns": 3})
 
 
-def test_numbers_are_numbers_and_text_is_counted():
+def test_numbers_stay_numbers_and_texts_are_coded_by_frequency():
     given = {
         "age": [3, np.nan, 1.5, None],
         "kind": ["b", "a", None, "b"],
@@ -58,15 +60,15 @@ def test_an_annotation_without_any_value_has_no_levels():
     assert (empty["levels"], empty["values"]) == ([], [-1, -1])
 
 
-def test_names_of_a_few_kinds_are_coloured_by_kind():
-    (kinds,) = colourings(["Colon_1", "Colon_2", "Normal_1", "Normal_2"], {})
-    assert (kinds["name"], kinds["levels"]) == ("first part of the name", ["Colon", "Normal"])
+def test_names_are_coloured_by_their_first_part():
+    (groups,) = colourings(["Colon_1", "Colon_2", "Normal_1", "Normal_2"], {})
+    assert (groups["name"], groups["levels"]) == ("first part of the name", ["Colon", "Normal"])
     (same,) = colourings(["Colon", "Colon", "Normal", "Normal"], {})
     assert (same["name"], same["values"]) == ("name", [0, 0, 1, 1])
     assert colourings(["a_1", "b_1", "c_1", "d_1"], {}) == []
     assert colourings(["row 1", "row 2", "row 3", "row 4"], {}) == []
 
 
-def test_in_another_order():
+def test_a_colouring_in_another_order():
     (age,) = colourings(["p", "q", "r"], {"age": [1, 2, 3]})
     assert in_order(age, np.array([2, 0, 1]))["values"] == [3.0, 1.0, 2.0]

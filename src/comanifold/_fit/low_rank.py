@@ -100,9 +100,8 @@ class Solver:
         `filled` is then filled in by the solution.
         """
         iterate = self._alternate if self.alternating else self._accelerate
-        (A, B), n_iter, converged = iterate(filled, missing, penalty)
-        _fill_in(A @ B.T, missing, filled)
-        return Solution(A, B, penalty, n_iter, converged)
+        factors, n_iter, converged = iterate(filled, missing, penalty)
+        return Solution(*factors, penalty, n_iter, converged)
 
     def _alternate(self, filled: Array, missing: Mask, penalty: float) -> tuple[Factors, int, bool]:
         """Iterate alternating ridge regressions on the filled-in matrix."""
@@ -119,6 +118,7 @@ class Solver:
             size = _inner_product((A, B), (A, B))
             change = size + _inner_product(before, before) - 2.0 * _inner_product((A, B), before)
             converged, n_iter = change <= self.tol**2 * size, n_iter + 1
+        _fill_in(A @ B.T, missing, filled)
         return (A, B), n_iter, converged
 
     def _accelerate(
@@ -129,18 +129,21 @@ class Solver:
         Z = factors[0] @ factors[1].T
         ahead, momentum = Z, 0.5 + np.sqrt(1.25)  # the second of Nesterov's sequence
         converged, n_iter = False, 1
-        while not converged and n_iter < self.max_iter:
+        while n_iter < self.max_iter:
             _fill_in(ahead, missing, filled)
             factors = self._shrink(filled, penalty)
             before, Z = Z, factors[0] @ factors[1].T
             change = Z - before
             converged = bool(np.linalg.norm(change) <= self.tol * np.linalg.norm(Z))
             n_iter += 1
+            if converged:
+                break
             # Restart where the momentum points uphill.
             if np.vdot(ahead - Z, change) > 0.0:
                 momentum = 1.0
             faster = 0.5 + np.sqrt(0.25 + momentum**2)
             ahead, momentum = Z + (momentum - 1.0) / faster * change, faster
+        _fill_in(Z, missing, filled)
         return factors, n_iter, converged
 
     def _shrink(self, filled: Array, penalty: float) -> Factors:
@@ -155,7 +158,7 @@ class Solver:
         values, V = values[kept], V[:, kept]
         shrunk = (values - penalty) / values
         # U sqrt(D - penalty) and V sqrt(D - penalty), with U = filled V / D.
-        return filled @ V * np.sqrt(shrunk / values), V * np.sqrt(shrunk * values)
+        return filled @ (V * np.sqrt(shrunk / values)), V * np.sqrt(shrunk * values)
 
 
 def solution_path(X: Array, solver: Solver) -> Iterator[Solution]:
@@ -198,6 +201,8 @@ class LowRankCompletion:
     ----------
     penalty : float
         The best penalty of the path without the held-out entries.
+    max_penalty : float
+        The largest singular value of the rest, at which the solution vanishes.
     factors_of_rest : pair of ndarrays
         A and B of its solution A B'.
     predicted : ndarray of float
@@ -216,6 +221,7 @@ class LowRankCompletion:
             if error < least:
                 self._n_steps, least, n_worse = step, error, 0
                 self.penalty = solution.penalty
+                self.max_penalty = solution.penalty / PENALTY_RATIO**step
                 self.factors_of_rest: Factors = A, B
                 self.predicted: Array = predicted
             if n_worse == _PATIENCE:

@@ -165,12 +165,11 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
 def _choose_penalty(X: Array, max_rank: int | None) -> tuple[float, Factors | None]:
     """Return the penalty that predicts held-out entries best, and its solution without them."""
     held_out = HeldOut(X, from_complete=True)
-    largest = float(np.linalg.norm(np.nan_to_num(held_out.rest()), 2))
-    if not held_out.values.size or largest == 0.0:
-        return 0.1 * largest, None
+    if not held_out.values.size or not np.nan_to_num(held_out.rest()).any():
+        return 0.1 * float(np.linalg.norm(np.nan_to_num(X), 2)), None
     solver = Solver(max_rank, alternating=False, tol=_PATH_TOL, max_iter=_PATH_MAX_ITER)
     completion = LowRankCompletion(held_out, solver)
     error = np.sum((completion.predicted - held_out.values) ** 2)
     if error >= np.sum(held_out.values**2):  # column means predict better
-        return largest, None
+        return completion.max_penalty, None
     return completion.penalty, completion.factors_of_rest

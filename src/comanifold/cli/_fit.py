@@ -1,197 +1,431 @@
-"""`comanifold fit`: from a file to a folder with all there is to see."""
+"""`comanifold fit` and `comanifold demo`: from a table to a folder of results."""
 
 import os
 import re
+import time
+import warnings
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._help import SectionedCommand, examples, option
-from ._model_options import make_model, model_options
-from ._output import Output, duration, output_options, plain_errors, say_kept
-from ._preparation import Preparation, preparing_options
-from ._reading_options import describe, read, reading_options
+from ._inspect import describe, read_annotations
+from ._options import (
+    FILE,
+    FOLDER,
+    GroupedCommand,
+    OptionGroup,
+    model_options,
+    output_options,
+    preprocessing_options,
+    reading_options,
+)
+from ._output import Output, ProgressBar, duration, say_resumable
+from ._report import ANNOTATIONS, write_pages
+from ._results import (
+    FILES,
+    KIND,
+    MARKER,
+    REPORT,
+    FitResults,
+    Run,
+    expected_bytes,
+    merge_annotations,
+    preprocessing_note,
+    write_results,
+)
 
 if TYPE_CHECKING:
+    from .. import CoManifold
+    from ..model_selection import HeldOutErrors
+    from ..preprocessing import Preprocessor
     from ..tables import Table
-    from ._annotations import Annotations
-    from ._results import NewFile
 
-# Fits that take longer than this are kept so that they can go on after a stop.
-_LONG = 120.0
+# Rows and columns of the demonstration, and the fraction of its entries that is missing.
+DEMO_SHAPE = (200, 150)
+_DEMO_MISSING = 0.5
+
+# The smallest number of held-out entries on which an error is measured, and the seed by which
+# they are chosen: not a usual one, with which users may have removed just these entries.
+_MIN_HELD_OUT = 20
+_SEED = 7_310_524_681
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Where the results of a fit go, and what they contain."""
+
+    out: Path
+    force: bool = False
+    annotations: Path | None = None
+    title: str | None = None
+    check: bool = True
+    checkpoint: Path | None = None
+    checkpoint_after: float = 120.0
 
 
 @click.command(
-    cls=SectionedCommand,
-    short_help="From a table to its geometry, clusters, filled-in entries and a report.",
-    epilog=examples(
+    cls=GroupedCommand,
+    groups=[
+        OptionGroup(
+            "options",
+            "Results",
+            FitOptions,
+            [
+                click.Option(
+                    ["--out", "-o"],
+                    type=FOLDER,
+                    required=True,
+                    metavar="DIR",
+                    help="Folder for the results: new or empty, a mount point, or a link to one.",
+                ),
+                click.Option(
+                    ["--force"],
+                    is_flag=True,
+                    help="Replace the results of an earlier fit in DIR. Other files there stay.",
+                ),
+                ANNOTATIONS,
+                click.Option(
+                    ["--title"], help="Title of the report; by default the name of the file."
+                ),
+                click.Option(
+                    ["--check/--no-check"],
+                    default=True,
+                    help="Whether to measure the error on held-out entries, by a second fit.",
+                ),
+                click.Option(
+                    ["--checkpoint"],
+                    type=FOLDER,
+                    metavar="DIR",
+                    help="Save finished parts of the fit to this folder, so that the same command "
+                    "resumes after an interruption.",
+                ),
+                click.Option(
+                    ["--checkpoint-after"],
+                    type=float,
+                    default=FitOptions.checkpoint_after,
+                    show_default=True,
+                    metavar="SECONDS",
+                    help="Without --checkpoint, save finished parts of fits that are expected to "
+                    "take longer in the folder of the results, until they are complete.",
+                ),
+            ],
+        ),
+        preprocessing_options,
+        reading_options,
+        model_options,
+        output_options,
+    ],
+    short_help="Embed, cluster and fill in a table, with a report.",
+    examples=[
         "comanifold fit genes.csv --out results",
         "comanifold fit counts.tsv.gz --log1p --standardize --out results",
         'comanifold fit survey.csv --missing "99,refused" --columns 3-58 --out results',
         "comanifold fit cells.h5ad --layer counts --absent missing --out results",
-    ),
+    ],
 )
-@click.argument("file", type=click.Path(path_type=Path))
-@option(
-    "--out",
-    "-o",
-    type=click.Path(file_okay=False, path_type=Path),
-    required=True,
-    metavar="DIR",
-    section="Results",
-    help="Folder for the results: a new or empty one, a mount point, or a link to a folder.",
-)
-@option(
-    "--force",
-    is_flag=True,
-    section="Results",
-    help="Replace the results of an earlier fit in DIR. Other files there stay.",
-)
-@option(
-    "--annotations",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    section="Results",
-    help="A table with what is known of rows or columns, by label, to colour the report by.",
-)
-@option("--title", section="Results", help="Of the report. By default the name of the file.")
-@option(
-    "--check/--no-check",
-    default=True,
-    section="Results",
-    help="Whether to measure the error on hidden entries, which takes a second fit.",
-)
-@option(
-    "--checkpoint",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    section="Results",
-    help="Keep what is done there, so that the same command goes on after a stop. Long fits keep "
-    "it in the folder of the results, until they are done.",
-)
-@preparing_options
-@reading_options
-@model_options
-@output_options
-def fit(file: Path, **given: Any) -> None:
+@click.argument("file", type=FILE)
+def fit(
+    file: Path,
+    options: FitOptions,
+    preprocessor: "Preprocessor",
+    reading: dict[str, Any],
+    model: "CoManifold",
+    output: Output,
+) -> None:
     """Find the geometry of the rows and columns of the matrix in FILE.
 
     FILE is CSV, TSV, XLSX, Parquet, NPY, NPZ, H5AD or Matrix Market (MTX); text and MTX also
-    compressed with gzip. Empty cells are missing entries; columns of text colour the report.
-    `comanifold inspect` shows how a file is read. The matrix.mtx of a folder of 10x
-    Genomics takes its labels from features.tsv and barcodes.tsv there.
+    compressed with gzip. Empty cells are missing entries; text columns colour the report. Labels
+    of a 10x Genomics matrix.mtx are read from features.tsv and barcodes.tsv beside it. See
+    `comanifold inspect` for how a file is read.
 
-    The results are a page to explore (report.html), the embeddings of rows and columns, the
-    matrix with its holes filled in, clusters, all scales, and the model for `comanifold
+    The results are an interactive report (report.html), the embeddings of rows and columns, the
+    matrix with missing entries filled in, clusters, all scales, and the model for `comanifold
     transform` and for Python.
     """
-    output = Output(as_json=given["as_json"], quiet=given["quiet"])
-    with plain_errors():
-        from ._annotations import merge_annotations, read_annotations
+    from ..tables import read_table
 
-        check_results(given["out"], given["force"])
-        table = read(file, given)
-        prepared = {name: given[name] for name in ("standardize", "log1p")}
-        describe(output, file, table, **prepared)
-        annotations: Annotations = table.annotations
-        if given["annotations"]:
-            more, note = read_annotations(given["annotations"], table.row_names, table.column_names)
-            annotations = merge_annotations(annotations, more)
-            output.say(f"  {note}")
-        run_fit(table, file.name, annotations, given, output)
+    check_out(options)
+    table = read_table(file, **reading)
+    describe(output, file, table, preprocessor)
+    if options.annotations:
+        added, note = read_annotations(options.annotations, table.row_names, table.column_names)
+        table = replace(table, annotations=merge_annotations(table.annotations, added))
+        output.say(f"  {note}")
+    options = replace(options, title=options.title or file.name)
+    result = fit_table(table, options, preprocessor, model, output)
+    output.result({"file": file.name, "out": str(options.out), **result})
 
 
-def run_fit(
-    table: "Table", name: str, annotations: "Annotations", given: dict[str, Any], output: Output
-) -> None:
-    """Fit a table and leave all results in a folder."""
-    from dataclasses import replace
+@click.command(
+    cls=GroupedCommand,
+    groups=[
+        OptionGroup(
+            "out",
+            "Results",
+            lambda *, out: out,
+            [
+                click.Option(
+                    ["--out", "-o"],
+                    type=FOLDER,
+                    default=Path("results") / "demo",
+                    show_default=True,
+                    metavar="DIR",
+                    help="Folder for the results. Those of an earlier demo are replaced.",
+                )
+            ],
+        ),
+        output_options,
+    ],
+    short_help="Fit built-in data and write all results.",
+    examples=["comanifold demo", "comanifold demo --out my_demo"],
+)
+def demo(out: Path, output: Output) -> None:
+    """Fit a built-in matrix with half of its entries missing, and write all results.
 
-    from .._fit.settings import choose_candidates
-    from .._io import OwnedFolder
-    from ._fitting import Fitter, expected_seconds
-    from ._results import FILES, KIND, MARKER, expected_bytes
-    from ._summary import all_warnings
+    Each entry is the distance, with noise, between a point on a helix (row) and a point on a bent
+    sheet inside it (column). Rows and columns are shuffled and half of the entries removed. From
+    the rest, the helix is recovered as a curve and the sheet as a surface, and the matrix is
+    organised and filled in.
+    """
+    from .. import CoManifold
+    from ..preprocessing import Preprocessor
 
-    out: Path = given["out"]
-    check_results(out, given["force"])
-    preparation = Preparation.of(
-        table.values, log1p=given["log1p"], standardize=given["standardize"]
+    title = "Demonstration: a helix and a sheet, half missing"
+    options = FitOptions(out, force=True, title=title)
+    check_out(options)
+    output.say(
+        f"Distances between {DEMO_SHAPE[0]} points of a helix (rows) and {DEMO_SHAPE[1]} of a bent "
+        f"sheet (columns), shuffled, {_DEMO_MISSING:.0%} missing"
     )
-    if preparation.note:
-        output.say(f"  {preparation.note}")
-    values = preparation.apply(table.values)
-    model = make_model(given, keep_scales=True)
-    n_fits = 2 if given["check"] else 1
-    seconds = n_fits * expected_seconds(model, values.shape)
-    say_expected(output, seconds)
-    with OwnedFolder(out, KIND) as folder:
-        # What cannot be written is better said now than after an hour.
+    model = CoManifold(n_jobs=os.cpu_count())
+    result = fit_table(_demo_table(), options, Preprocessor(), model, output)
+    output.result({"file": "demo", "out": str(out), **result})
+
+
+def _demo_table() -> "Table":
+    """Return the table of the demonstration, annotated with the true positions."""
+    from ..datasets import make_linkage, remove_entries
+    from ..tables import Table
+
+    data = make_linkage(*DEMO_SHAPE, noise=0.1, random_state=0)
+    along, across = data.column_position.T
+    return Table(
+        remove_entries(data.X, _DEMO_MISSING, random_state=0),
+        [f"helix {i}" for i in range(1, DEMO_SHAPE[0] + 1)],
+        [f"sheet {j}" for j in range(1, DEMO_SHAPE[1] + 1)],
+        annotations={
+            "rows": {"position on the helix": data.row_position[:, 0].tolist()},
+            "columns": {
+                "position along the sheet": along.tolist(),
+                "position across the sheet": across.tolist(),
+            },
+        },
+    )
+
+
+def check_out(options: FitOptions) -> None:
+    """Raise FileExistsError if results cannot be written. Nothing is changed."""
+    from .._io import check_folder
+
+    try:
+        check_folder(options.out, kind=KIND, overwrite=options.force)
+    except FileExistsError as error:
+        message = str(error).replace("or overwrite it", "or replace its results with --force")
+        raise FileExistsError(message) from error
+
+
+def fit_table(
+    table: "Table",
+    options: FitOptions,
+    preprocessor: "Preprocessor",
+    model: "CoManifold",
+    output: Output,
+) -> dict[str, Any]:
+    """Fit a table, write all results to a folder, print a summary, and return the findings."""
+    from .._io import OwnedFolder
+
+    X = preprocessor.fit_transform(table.values)
+    if note := preprocessing_note(preprocessor):
+        output.say(f"  {note}")
+    model.set_params(keep_scales=True)
+    seconds = (2 if options.check else 1) * model.expected_seconds(X.shape)
+    say_expected_time(output, seconds)
+    with OwnedFolder(options.out, KIND) as folder:
+        # Better before the fit than after it.
         folder.refuse_taken(FILES)
-        folder.reserve(expected_bytes(values.shape, choose_candidates(model, values.shape)))
-        kept = _checkpoints(folder.path, given["checkpoint"], model, values, seconds)
+        folder.reserve(expected_bytes(model, X.shape))
+        checkpoints = _checkpoints(folder.path, options, model, X, seconds)
         try:
-            model.set_params(checkpoint=kept.get("fit"))
-            fitter = Fitter(output)
-            fitted = fitter.fit(model, values, "fitting")
-            check = kept.get("check")
-            held_out = _check(fitter, model, values, check) if given["check"] else None
+            model.set_params(checkpoint=checkpoints.get("fit"))
+            fitted = fit_model(model, X, output, "fitting")
+            errors = _held_out_errors(model, X, checkpoints, output) if options.check else None
         except KeyboardInterrupt:
-            if kept:
-                say_kept(given["checkpoint"] or out)
+            if checkpoints:
+                say_resumable(options.checkpoint or options.out)
             raise
-        fitted = replace(fitted, warnings=all_warnings(fitted.warnings, table, held_out, given))
+        model.set_params(checkpoint=None)
+        model.set_names(rows=table.row_names, columns=table.column_names)
+        results = FitResults(
+            table,
+            preprocessor,
+            model,
+            {mode: model.find_clusters(mode) for mode in ("row", "column")},
+            errors,
+            [*fitted.warnings, *_warnings(table, preprocessor, errors)],
+            fitted.seconds,
+        )
         with folder.publish(last=MARKER) as temporary:
-            outcome = _write_all(
-                temporary.file,
-                fitted,
-                table,
-                held_out,
-                preparation,
-                annotations,
-                given["title"] or name,
-            )
-        if given["checkpoint"] is None:
+            run = Run.of(results, options.title or "")
+            files = write_results(temporary.file, results, run)
+            pages, skipped = write_pages(temporary.file, model, run)
+        if options.checkpoint is None:
             _remove_checkpoints(folder.path)
-    _tell(output, outcome, out)
-    output.end({"file": name, "out": str(out), **outcome})
+    findings = {**run.findings, "notes": results.notes(), "files": [*pages, *files]}
+    _say_summary(output, findings, options.out)
+    for message in skipped:
+        output.say(message)
+    if REPORT in pages:
+        output.say(f"Open {options.out / REPORT} in a browser.")
+    return {**findings, "skipped": skipped}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The warnings and the time of a fit."""
+
+    warnings: list[str]
+    seconds: float
+
+
+def fit_model(model: "CoManifold", X: Any, output: Output, task: str) -> Fitted:
+    """Fit a model with a progress bar; warnings are collected."""
+    started = time.perf_counter()
+    with ProgressBar(task, transient=True, quiet=output.quiet) as bar:
+        _, messages = collect_warnings(
+            lambda: model.fit(X, progress=lambda at: bar.update(at.n_done, at.n_expected, at.stage))
+        )
+    return Fitted(messages, time.perf_counter() - started)
+
+
+def collect_warnings(function: Callable[[], Any]) -> tuple[Any, list[str]]:
+    """Call a function; return its result, and the distinct warnings that it gave."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = function()
+    return result, list(dict.fromkeys(str(warning.message) for warning in caught))
+
+
+def say_expected_time(output: Output, seconds: float) -> None:
+    """Print about how long a fit will take, and that the first one compiles."""
+    from .._fit.progress import is_compiled
+
+    output.say(f"Expected time: about {duration(seconds)}")
+    if not is_compiled():
+        output.say("  plus a minute or two to compile: this is the first fit after installation")
+
+
+def _held_out_errors(
+    model: "CoManifold", X: Any, checkpoints: dict[str, Path], output: Output
+) -> "HeldOutErrors | None":
+    """Return the errors of a second fit on entries held out from it; None if too few can be."""
+    import numpy as np
+    from sklearn.base import clone
+
+    from ..model_selection import held_out_errors, hold_out
+
+    seed = np.random.RandomState(np.random.PCG64(_SEED))
+    held_out = hold_out(X, min_held_out=_MIN_HELD_OUT, random_state=seed)
+    if held_out is None:
+        return None
+    second = clone(model).set_params(keep_scales=False, checkpoint=checkpoints.get("check"))
+    fit_model(second, held_out.rest(), output, "checking")
+    return held_out_errors(held_out, second.filled_)
+
+
+def _warnings(
+    table: "Table", preprocessor: "Preprocessor", errors: "HeldOutErrors | None"
+) -> list[str]:
+    """Return warnings about the error on held-out entries, and doubts about the data."""
+    from ..tables import find_doubts
+
+    doubts = find_doubts(table, **preprocessor.get_params())
+    return [*unreliable_estimates(errors), *table.doubts, *doubts]
+
+
+def unreliable_estimates(errors: "HeldOutErrors | None") -> list[str]:
+    """Return a warning if the filled-in values are no better than means."""
+    if errors is None:
+        return []
+    means = {"column": errors.column_means, "row": errors.row_means}
+    mode = min(means, key=means.__getitem__)
+    if errors.model < means[mode]:
+        return []
+    return [
+        f"the filled-in values are no better than {mode} means (error {errors.model:.2f} against "
+        f"{means[mode]:.2f}): do not rely on them"
+    ]
+
+
+def _say_summary(output: Output, findings: dict[str, Any], out: Path) -> None:
+    """Print what was found in five lines, and where the files are."""
+
+    def joined(numbers: list[float]) -> str:
+        return ", ".join(f"{number:.2f}" for number in numbers[:3])
+
+    clusters, values = findings["clusters"], findings["eigenvalues"]
+    held_out, messages = findings["held_out"], findings["warnings"] or ["none"]
+    output.say(f"Fitted in {duration(findings['seconds'])}, {findings['n_scales']} scales:")
+    output.say(f"  clusters   {clusters['rows']['summary']}; {clusters['columns']['summary']}")
+    output.say(
+        f"  structure  eigenvalues of rows {joined(values['rows'])}, of columns "
+        f"{joined(values['columns'])} (near 1: strong)"
+    )
+    output.say(f"  held out   {held_out['summary'] if held_out else 'not measured'}")
+    output.say(f"  warnings   {messages[0]}")
+    for message in messages[1:]:
+        output.say(f"             {message}")
+    output.say(f"  files      in {out}: {', '.join(findings['files'])}")
 
 
 def _checkpoints(
-    out: Path, asked: Path | None, model: Any, values: Any, seconds: float
+    out: Path, options: FitOptions, model: "CoManifold", X: Any, seconds: float
 ) -> dict[str, Path]:
-    """Return the folders in which the fit and its check keep what is done; none for short fits.
+    """Return the checkpoint folders of the fit and of the check; none for short fits.
 
-    Unless the user has named one they are inside the folder of the results, and named after data
-    and parameters: those of an interrupted fit are found again, and those of another left alone.
+    Unless given by the user they are inside the results folder and named after data and
+    parameters, so that the same fit finds its own again.
     """
-    if asked is not None:
-        return {step: asked / step for step in ("fit", "check")}
-    if seconds <= _LONG:
+    steps = ("fit", "check")
+    if options.checkpoint is not None:
+        return {step: options.checkpoint / step for step in steps}
+    if seconds <= options.checkpoint_after:
         return {}
     parameters = sorted(
         (name, value) for name, value in model.get_params().items() if name != "n_jobs"
     )
-    key = sha256(values.tobytes() + repr(parameters).encode()).hexdigest()
-    return {step: _free(out, f"checkpoint-{key[:8]}-{step}") for step in ("fit", "check")}
+    key = sha256(X.tobytes() + repr(parameters).encode()).hexdigest()
+    return {step: _unused_path(out / f"checkpoint-{key[:8]}-{step}") for step in steps}
 
 
-def _free(out: Path, name: str) -> Path:
-    """Return a path at which there is nothing, or a checkpoint of ours."""
+def _unused_path(path: Path) -> Path:
+    """Return a path, numbered if needed, at which there is nothing or a checkpoint of ours."""
     from .._io import kind_of_folder
 
-    path, number = out / name, 1
+    name, number = path.name, 1
     while os.path.lexists(path) and kind_of_folder(path) != "checkpoint":
         number += 1
-        path = out / f"{name}-{number}"
+        path = path.with_name(f"{name}-{number}")
     return path
 
 
 def _remove_checkpoints(out: Path) -> None:
-    """Delete what this fit, and interrupted ones before it, have kept in the results."""
+    """Delete the automatic checkpoints of this fit, and of interrupted ones before it."""
     from .._io import OwnedFolder, kind_of_folder
 
     for path in out.iterdir():
@@ -199,135 +433,3 @@ def _remove_checkpoints(out: Path) -> None:
         if is_automatic and not path.is_symlink() and kind_of_folder(path) == "checkpoint":
             with suppress(OSError, RuntimeError, ValueError):
                 OwnedFolder(path, "checkpoint").remove()
-
-
-def say_expected(output: Output, seconds: float) -> None:
-    """Say about how long it will take, and what comes on top the first time."""
-    from ._fitting import is_compiled
-
-    output.say(f"Expected time: about {duration(seconds)}")
-    if not is_compiled():
-        output.say("  and a minute or two to compile: this is the first fit after installation")
-
-
-def check_results(out: Path, force: bool) -> None:
-    """Say before any work that the results could not be written. Nothing is changed."""
-    from .._io import check_folder
-    from ._results import KIND
-
-    try:
-        check_folder(out, kind=KIND, overwrite=force)
-    except FileExistsError as error:
-        told = str(error).replace("or overwrite it", "or replace its results with --force")
-        raise FileExistsError(told) from error
-
-
-def _check(fitter: Any, model: Any, values: Any, checkpoint: Path | None) -> Any:
-    """The error on entries that a second fit does not see; None where that cannot be done."""
-    from sklearn.base import clone
-
-    from ._summary import hide_some, score_hidden
-
-    hidden = hide_some(values)
-    if hidden is None:
-        return None
-    rest, places = hidden
-    other = clone(model).set_params(keep_scales=False, checkpoint=checkpoint)
-    filled = fitter.fit(other, rest, "checking").model.filled_
-    return score_hidden(values, rest, places, filled)
-
-
-def _write_all(
-    new_file: "NewFile",
-    fitted: Any,
-    table: "Table",
-    held_out: Any,
-    preparation: Preparation,
-    annotations: "Annotations",
-    title: str,
-) -> dict[str, Any]:
-    """Write all results; return what was found."""
-    from dataclasses import asdict, replace
-
-    import numpy as np
-
-    from .._io.model_format import write_model_files
-    from ._annotations import merge_annotations
-    from ._results import MARKER, MODEL, Run, write_pages, write_tables
-    from ._summary import FOUND, find_clusters
-
-    model = fitted.model.set_params(checkpoint=None)
-    model.row_names_in_ = np.array(table.row_names, dtype=object)
-    model.feature_names_in_ = np.array(table.column_names, dtype=object)
-    clusters = {mode: find_clusters(model, mode) for mode in ("row", "column")}
-    filled = replace(table, values=preparation.fill_in(table.values, model.filled_))
-    files = write_tables(new_file, model, filled, clusters)
-    write_model_files(model, lambda file: new_file(f"{MODEL}/{file}"))
-    findings = {
-        "shape": list(table.values.shape),
-        "share_missing": float(np.isnan(table.values).mean()),
-        "seconds": fitted.seconds,
-        "n_scales": len(model.scales_),
-        "clusters": {
-            f"{mode}s": {
-                "number": found.n_clusters,
-                "doublings": found.n_doublings,
-                "told": found.told(f"{mode}s"),
-            }
-            for mode, found in clusters.items()
-        },
-        "eigenvalues": {
-            "rows": model.row_eigenvalues_.tolist(),
-            "columns": model.column_eigenvalues_.tolist(),
-        },
-        "held_out": None if held_out is None else {**asdict(held_out), "told": held_out.told()},
-        "warnings": fitted.warnings,
-    }
-    notes = [*table.notes, *table.doubts, *([preparation.note] if preparation.note else [])]
-    found = {f"{mode}s": {FOUND: clusters[mode].as_text()} for mode in clusters}
-    run = Run(
-        title,
-        table.row_names,
-        table.column_names,
-        [*notes, *fitted.warnings, *([held_out.told()] if held_out else [])],
-        preparation,
-        merge_annotations(found, annotations),
-        findings,
-    )
-    run.write(new_file)
-    made, lacking = write_pages(new_file, model, run)
-    return {
-        **findings,
-        "notes": notes,
-        "files": [*made, *files, MODEL, MARKER],
-        "lacking": lacking,
-    }
-
-
-def _tell(output: Output, outcome: dict[str, Any], out: Path) -> None:
-    """What was found, in five lines, and where the files are."""
-    clusters, values = outcome["clusters"], outcome["eigenvalues"]
-    held_out = outcome["held_out"]
-
-    def joined(numbers: list[float]) -> str:
-        return ", ".join(f"{number:.2f}" for number in numbers[:3])
-
-    output.say(
-        f"Found in {duration(outcome['seconds'])}, from {outcome['n_scales']} pairs of scales:"
-    )
-    output.say(f"  clusters   {clusters['rows']['told']}; {clusters['columns']['told']}")
-    output.say(
-        f"  structure  eigenvalues of rows {joined(values['rows'])}, of columns "
-        f"{joined(values['columns'])} (near 1: strong)"
-    )
-    output.say(f"  held out   {held_out['told'] if held_out else 'not measured'}")
-    warned = outcome["warnings"] or ["none"]
-    output.say(f"  warnings   {warned[0]}")
-    for message in warned[1:]:
-        output.say(f"             {message}")
-    files = outcome["files"]
-    output.say(f"  files      in {out}: {', '.join(files)}")
-    for message in outcome["lacking"]:
-        output.say(message)
-    if "report.html" in files:
-        output.say(f"Open {out / 'report.html'} in a browser.")

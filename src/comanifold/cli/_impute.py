@@ -1,151 +1,308 @@
-"""`comanifold impute`: a table with its holes filled in."""
+"""`comanifold impute` and `comanifold transform`: from a table to another table."""
 
 import os
-from collections.abc import Callable
+import warnings
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._fit import say_expected
-from ._help import SectionedCommand, examples, option, together
-from ._model_options import make_model, model_options
-from ._output import Output, duration, output_options, plain_errors
-from ._preparation import Preparation, preparing_options
-from ._reading_options import describe, read, reading_options
+from ._fit import collect_warnings, fit_model, say_expected_time
+from ._inspect import describe
+from ._options import (
+    FILE,
+    GroupedCommand,
+    OptionGroup,
+    model_options,
+    output_options,
+    preprocessing_options,
+    reading_options,
+)
+from ._output import Output, duration
+from ._results import MARKER, MODEL, coordinate_names, read_results
 
 if TYPE_CHECKING:
+    from .. import CoManifold
+    from ..preprocessing import Preprocessor
     from ..tables import Table
 
-# Of a number as text, and more than in any other format.
+# Bytes of a number as text, which is more than in any other format.
 _BYTES_PER_ENTRY = 24
 
-file_options: Callable = together(
-    option(
-        "--out",
-        "-o",
-        type=click.Path(path_type=Path),
+
+@dataclass(frozen=True)
+class TableFile:
+    """The table to write."""
+
+    path: Path
+    force: bool
+
+    def check(self) -> None:
+        """Raise an error if the table cannot be written. Nothing is changed."""
+        from .._io import refuse_special
+        from ..tables import check_writable
+
+        check_writable(self.path)
+        refuse_special(self.path)
+        if self.path.is_dir():
+            raise IsADirectoryError(f"{self.path} is a folder: name a file")
+        if os.path.lexists(self.path) and not self.force:
+            raise FileExistsError(f"{self.path} already exists: name another file, or use --force")
+
+    def reserve(self, n_entries: int) -> None:
+        """Raise the error of the system if there is no room for so many entries."""
+        from .._io import check_space
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        check_space(self.path.parent, n_entries * _BYTES_PER_ENTRY)
+
+    def write(self, table: "Table", output: Output, *, annotations: bool = False) -> None:
+        """Write a table; an existing file is kept under another name."""
+        from .._io import write_with_backup
+        from ..tables import write_table
+
+        backup = write_with_backup(
+            self.path,
+            lambda part: write_table(part, table, atomic=False, annotations=annotations),
+        )
+        if backup:
+            output.say(f"The existing file was kept as {backup}.")
+
+
+_FILE_OPTIONS = [
+    click.Option(
+        ["--out", "-o", "path"],
+        type=FILE,
         required=True,
         metavar="FILE2",
-        section="Results",
-        help="The table to write; its ending says how: .csv, .tsv (also .gz), .parquet, .npy, "
-        ".npz or .h5ad.",
+        help="The table to write, by its ending: .csv, .tsv (also .gz), .parquet, .npy, .npz or "
+        ".h5ad.",
     ),
-    option(
-        "--force",
+    click.Option(
+        ["--force"],
         is_flag=True,
-        section="Results",
-        help="Write FILE2 even if it is there; the file that was there is kept as FILE2.bak.",
+        help="Write FILE2 even if it exists; the existing file is kept as FILE2.bak.",
     ),
-)
+]
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=GroupedCommand,
+    groups=[
+        OptionGroup("out", "Results", TableFile, _FILE_OPTIONS),
+        preprocessing_options,
+        reading_options,
+        model_options,
+        output_options,
+    ],
     short_help="Fill in the missing entries of a table.",
-    epilog=examples(
+    examples=[
         "comanifold impute genes.csv -o complete.csv",
         "comanifold impute counts.tsv.gz --log1p -o complete.parquet",
-    ),
+    ],
 )
-@click.argument("file", type=click.Path(path_type=Path))
-@file_options
-@preparing_options
-@reading_options
-@model_options
-@output_options
-def impute(file: Path, **given: Any) -> None:
+@click.argument("file", type=FILE)
+def impute(
+    file: Path,
+    out: TableFile,
+    preprocessor: "Preprocessor",
+    reading: dict[str, Any],
+    model: "CoManifold",
+    output: Output,
+) -> None:
     """Fill in the missing entries of the table in FILE.
 
-    Entries that are there are written as they are. Rows and columns without any entry cannot be
-    filled in, and stay empty. Columns of text are written after the labels of the rows, if FILE2
-    is CSV, TSV or Parquet.
+    Observed entries are written unchanged. Rows and columns without any observed entry cannot be
+    filled in and stay empty. Text columns are written after the row labels, if FILE2 is CSV, TSV
+    or Parquet.
     """
-    output = Output(as_json=given["as_json"], quiet=given["quiet"])
-    out: Path = given["out"]
-    with plain_errors():
-        from dataclasses import replace
+    import numpy as np
 
-        import numpy as np
+    from ..tables import read_table
 
-        from ..tables import check_writable
-        from ._fitting import Fitter, expected_seconds
-
-        check_writable(out)
-        refuse_file(out, given["force"])
-        table = read(file, given)
-        prepared = {name: given[name] for name in ("standardize", "log1p")}
-        describe(output, file, table, **prepared)
-        preparation = Preparation.of(
-            table.values, log1p=given["log1p"], standardize=given["standardize"]
-        )
-        model = make_model(given)
-        say_expected(output, expected_seconds(model, table.values.shape))
-        reserve_file(out, table.values.size)
-        fitted = Fitter(output).fit(model, preparation.apply(table.values), "filling in")
-        values = preparation.fill_in(table.values, model.filled_)
-        filled = replace(table, values=values)
-        # As the file has it.
-        filled = filled.transposed() if given["transpose"] else filled
-        write_file(output, out, filled, annotations=True)
-        told = _about_texts(filled, out)
-        n_filled = int(np.isnan(table.values).sum() - np.isnan(values).sum())
-        if told:
-            output.say(told)
-        for message in fitted.warnings:
-            output.say(f"Warning: {message}")
-        output.say(f"{n_filled:,} entries filled in, in {duration(fitted.seconds)}: {out}")
-        output.end(
-            {
-                "file": str(file),
-                "out": str(out),
-                "n_filled": n_filled,
-                "n_left": int(np.isnan(values).sum()),
-                "seconds": fitted.seconds,
-                "warnings": fitted.warnings,
-            }
-        )
+    out.check()
+    table = read_table(file, **reading)
+    describe(output, file, table, preprocessor)
+    say_expected_time(output, model.expected_seconds(table.values.shape))
+    out.reserve(table.values.size)
+    fitted = fit_model(model, preprocessor.fit_transform(table.values), output, "filling in")
+    missing = np.isnan(table.values)
+    values = np.where(missing, preprocessor.inverse_transform(model.filled_), table.values)
+    filled = replace(table, values=values)
+    # The orientation of the file.
+    filled = filled.transposed() if reading["transpose"] else filled
+    out.write(filled, output, annotations=True)
+    n_left = int(np.isnan(values).sum())
+    n_filled = int(missing.sum()) - n_left
+    if note := _text_columns_note(filled, out.path):
+        output.say(note)
+    for message in fitted.warnings:
+        output.say(f"Warning: {message}")
+    entries = "entry" if n_filled == 1 else "entries"
+    output.say(f"Filled in {n_filled:,} {entries} in {duration(fitted.seconds)}: {out.path}")
+    output.result(
+        {
+            "file": str(file),
+            "out": str(out.path),
+            "n_filled": n_filled,
+            "n_left": n_left,
+            "seconds": fitted.seconds,
+            "warnings": fitted.warnings,
+        }
+    )
 
 
-def refuse_file(out: Path, force: bool) -> None:
-    """Refuse to write over something, unless told to, or into a folder or a device."""
-    from .._io import refuse_special
-
-    refuse_special(out)
-    if out.is_dir():
-        raise IsADirectoryError(f"{out} is a folder: name a file")
-    if os.path.lexists(out) and not force:
-        raise FileExistsError(f"{out} is there already: name another file, or say --force")
-
-
-def reserve_file(out: Path, n_entries: int) -> None:
-    """Raise the error of the system unless a table of so many entries can be written now."""
-    from .._io import check_space
-
-    out.parent.mkdir(parents=True, exist_ok=True)
-    check_space(out.parent, n_entries * _BYTES_PER_ENTRY)
-
-
-def _about_texts(table: "Table", out: Path) -> str:
-    """Where the columns of text have gone, in a sentence; nothing if there are none."""
+def _text_columns_note(table: "Table", out: Path) -> str:
+    """Return whether text columns were written, as a sentence; empty if there are none."""
     from ..tables import HOLDS_TEXT
 
     names = list(table.annotations.get("rows", {}))
     if not names:
         return ""
-    shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" * (len(names) > 5))
+    shown = _some(names)
     if str(out).lower().endswith(HOLDS_TEXT):
-        return f"Columns of text were written after the labels: {shown}."
-    return f"Columns of text have no place in such a file and were left out: {shown}."
+        return f"Text columns were written after the labels: {shown}."
+    return f"Text columns cannot be written in this format and were left out: {shown}."
 
 
-def write_file(output: Output, out: Path, table: "Table", *, annotations: bool = False) -> None:
-    """Write a table; a file that is there is kept under another name."""
-    from .._io import write_with_backup
-    from ..tables import write_table
+def _some(names: list[str]) -> str:
+    """Return the first names of a list, quoted, and how many more there are."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(map(repr, names[:5])) + more
 
-    backup = write_with_backup(
-        out, lambda part: write_table(part, table, atomic=False, annotations=annotations)
+
+@dataclass(frozen=True)
+class TransformOptions(TableFile):
+    """The table to write, and whether rows or columns of the input are new."""
+
+    new: str
+
+    @property
+    def mode(self) -> str:
+        """The mode of the new points: "row" or "column"."""
+        return self.new[:-1]
+
+
+@click.command(
+    cls=GroupedCommand,
+    groups=[
+        OptionGroup(
+            "out",
+            "Results",
+            TransformOptions,
+            [
+                *_FILE_OPTIONS,
+                click.Option(
+                    ["--new"],
+                    type=click.Choice(["rows", "columns"]),
+                    default="rows",
+                    show_default=True,
+                    help="Whether the rows or the columns of FILE are new.",
+                ),
+            ],
+        ),
+        reading_options,
+        output_options,
+    ],
+    short_help="Place new rows or columns in an embedding.",
+    examples=[
+        "comanifold transform results new_genes.csv -o placed.csv",
+        "comanifold transform results new_patients.csv --new columns -o placed.csv",
+    ],
+)
+@click.argument("model", type=FILE)
+@click.argument("file", type=FILE)
+def transform(
+    model: Path, file: Path, out: TransformOptions, reading: dict[str, Any], output: Output
+) -> None:
+    """Place the new rows, or columns, of FILE in the embedding of a fitted model.
+
+    MODEL is a results folder of `comanifold fit`, or a folder written by `CoManifold.save`. New
+    rows are matched with the columns of the fit by name, new columns with its rows by label; the
+    order does not matter, and columns (or rows) that are not in the fit are ignored. New data are
+    preprocessed like those of the fit.
+    """
+    from ..tables import Table, read_table
+
+    out.check()
+    fitted, preprocessor = _load(model)
+    table = read_table(file, **reading)
+    describe(output, file, table)
+    values = _matched(table, fitted, out.mode, output)
+    out.reserve(max(table.values.shape) * fitted.row_embedding_.shape[1])
+    points, messages = collect_warnings(lambda: _place(fitted, preprocessor, values, out.mode))
+    names = table.row_names if out.mode == "row" else table.column_names
+    out.write(Table(points, names, coordinate_names(points), corner=out.mode), output)
+    for message in messages:
+        output.say(f"Warning: {message}")
+    output.say(f"{len(points):,} {out.new} placed: {out.path}")
+    output.result(
+        {
+            "file": str(file),
+            "out": str(out.path),
+            "n_placed": len(points),
+            "warnings": messages,
+        }
     )
-    if backup:
-        output.say(f"The file that was there is kept as {backup}.")
+
+
+def _load(folder: Path) -> "tuple[CoManifold, Preprocessor | None]":
+    """Return the model in a folder, and the preprocessor of its data if it is known."""
+    from .. import CoManifold
+
+    if folder.name == MODEL and (folder.parent / MARKER).is_file():
+        folder = folder.parent
+    found = read_results(folder)
+    return (CoManifold.load(folder), None) if found is None else (found[0], found[1].preprocessor)
+
+
+def _place(model: "CoManifold", preprocessor: "Preprocessor | None", values: Any, mode: str) -> Any:
+    """Return the coordinates of new rows or columns."""
+    from sklearn.base import clone
+
+    # Names have been matched; arrays have none.
+    warnings.filterwarnings("ignore", message=".*valid feature names.*")
+    if mode == "row":
+        return model.transform(values if preprocessor is None else preprocessor.transform(values))
+    if preprocessor is not None:  # new columns have their own mean and scale
+        values = clone(preprocessor).fit_transform(values)
+    return model.transform_columns(values)
+
+
+def _matched(table: "Table", model: "CoManifold", new: str, output: Output) -> Any:
+    """Return the values in the order of the fit along the mode that is not new."""
+    mode, axis = ("column", 1) if new == "row" else ("row", 0)
+    known = getattr(model, "feature_names_in_" if mode == "column" else "row_names_in_", None)
+    ours = getattr(table, f"{mode}_names")
+    n_known = model.data_.shape[axis]
+    positions = {name: i for i, name in enumerate(ours)}
+    wanted = None if known is None else [str(name) for name in known]
+    if wanted is None or not any(name in positions for name in wanted):
+        # Tables without labels number them.
+        is_unnamed = wanted is None or all(
+            name == f"{mode} {number}" for number, name in enumerate(ours, start=1)
+        )
+        if is_unnamed and len(ours) == n_known:
+            output.say(f"  No {mode} labels to match: {mode}s are taken in the order of the fit.")
+            return table.values
+    if wanted is None:
+        raise ValueError(
+            f"the model has {n_known} {mode}s without labels, and the file has {len(ours)}"
+        )
+    absent = [name for name in wanted if name not in positions]
+    if absent:
+        is_transposed = set(absent) <= set(getattr(table, f"{new}_names"))
+        advice = (
+            f". The file has them as {new}s: use --transpose"
+            if is_transposed
+            else f": add empty {mode}s for them if their values are unknown"
+        )
+        raise ValueError(
+            f"the file lacks {len(absent)} of the {n_known} {mode}s of the fit: {_some(absent)}"
+            f"{advice}"
+        )
+    if len(ours) > n_known:
+        n_more = len(ours) - n_known
+        output.say(f"  {n_more:,} {mode}s that are not in the fit are ignored.")
+    return table.values.take([positions[name] for name in wanted], axis=axis)

@@ -1,4 +1,4 @@
-"""`comanifold inspect`: how a file is read, before anything is fitted."""
+"""`comanifold inspect`, and how commands describe tables and read annotations."""
 
 import math
 from pathlib import Path
@@ -6,57 +6,146 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._help import SectionedCommand, examples
-from ._output import Output, output_options, plain_errors
-from ._reading_options import all_doubts, read, reading_options, say_doubts, say_size
+from ._options import FILE, GroupedCommand, output_options, reading_options
+from ._output import Output
+from ._results import Annotations
 
 if TYPE_CHECKING:
+    from ..preprocessing import Preprocessor
     from ..tables import Table
 
 _ROWS_SHOWN, _COLUMNS_SHOWN = 5, 6
-_WIDEST_NAME, _WIDEST_CELL = 24, 14
+_NAME_WIDTH, _CELL_WIDTH = 24, 14
 _MARKS = {".": "point", ",": "comma", "'": "apostrophe", "’": "apostrophe", None: "none seen"}
 _BLANKS = " \u00a0\u2007\u2009\u202f"
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=GroupedCommand,
+    groups=[reading_options, output_options],
     short_help="Show how a file is read, and what may be wrong with it.",
-    epilog=examples(
+    examples=[
         "comanifold inspect survey.csv",
         "comanifold inspect survey.xlsx --sheet 2 --header-rows 2",
         "comanifold inspect visits.csv --long patient,test,result",
-    ),
+    ],
 )
-@click.argument("file", type=click.Path(path_type=Path))
-@reading_options
-@output_options
-def inspect(file: Path, **given: Any) -> None:
-    """Show how the table in FILE is read. Nothing is fitted or written.
+@click.argument("file", type=FILE)
+def inspect(file: Path, reading: dict[str, Any], output: Output) -> None:
+    """Show how the table in FILE is read, without fitting or writing anything.
 
-    What is detected is listed with the first rows and columns as they were understood, and with
-    doubts: what may have been read wrongly, and the option that settles it. All commands read
-    files in this way and with these options.
+    Lists what was auto-detected, the first rows and columns as they were read, and doubts: what
+    may have been read wrongly, and the option that settles it. All commands read files in this
+    way and with these options.
     """
-    output = Output(as_json=given["as_json"], quiet=given["quiet"])
-    with plain_errors():
-        table = read(file, given)
-        doubts = all_doubts(table)
-        say_size(output, file, table)
-        for name, fact in _facts(table):
-            output.say(f"  {name:<14}{fact}")
-        # What the first note says is among the facts of a table of text.
-        for note in table.notes[1:-1] if "header_lines" in table.read_as else table.notes:
-            output.say(f"  {note}")
-        say_doubts(output, doubts)
-        output.say()
-        for line in _preview(table):
-            output.say(f"  {line}")
-        output.end(_outcome(file, table, doubts))
+    from ..tables import read_table
+
+    table = read_table(file, **reading)
+    doubts = _all_doubts(table)
+    _say_size(output, file, table)
+    for name, fact in _facts(table):
+        output.say(f"  {name:<14}{fact}")
+    # The first and the last note of a text table repeat what is listed.
+    for note in table.notes[1:-1] if "header_lines" in table.read_as else table.notes:
+        output.say(f"  {note}")
+    _say_doubts(output, doubts)
+    output.say()
+    for line in _preview(table):
+        output.say(f"  {line}")
+    output.result(_as_json(file, table, doubts))
+
+
+def describe(
+    output: Output, file: Path, table: "Table", preprocessor: "Preprocessor | None" = None
+) -> None:
+    """Print how a table was read, and what may be wrong with it once it is preprocessed."""
+    _say_size(output, file, table)
+    for note in table.notes:
+        output.say(f"  {note}")
+    preprocessing = {} if preprocessor is None else preprocessor.get_params()
+    _say_doubts(output, _all_doubts(table, **preprocessing))
+
+
+def _say_size(output: Output, file: Path, table: "Table") -> None:
+    """Print the size of a table, and how much of it is missing."""
+    import numpy as np
+
+    n_rows, n_columns = table.values.shape
+    share = np.isnan(table.values).mean()
+    output.say(f"{file}: {n_rows:,} rows x {n_columns:,} columns, {share:.1%} missing")
+
+
+def _all_doubts(table: "Table", **preprocessing: bool) -> list[str]:
+    """Return doubts about how a table was read, and about its values."""
+    from ..tables import find_doubts
+
+    return list(dict.fromkeys([*table.doubts, *find_doubts(table, **preprocessing)]))
+
+
+def _say_doubts(output: Output, doubts: list[str]) -> None:
+    """Print all doubts, or that there are none."""
+    if not doubts:
+        output.say("  Doubts: none.")
+        return
+    output.say("  Doubts:")
+    for doubt in doubts:
+        output.say(f"    - {doubt}")
+
+
+def read_annotations(
+    path: Path, row_names: list[str], column_names: list[str]
+) -> tuple[Annotations, str]:
+    """Read annotations of rows or columns by label; return them, and a sentence about them.
+
+    The first column of the table has the labels, each other one an annotation. A column of
+    numbers is numeric, any other is text; values that are not there are empty.
+    """
+    from ..tables import TableError, read_cells
+
+    header, *records = read_cells(path)
+    if len(header) < 2 or not records:
+        raise TableError(
+            f"{path}: needs a header, a first column with labels, and a column for each annotation"
+        )
+    by_label: dict[str, list[str]] = {}
+    for number, record in enumerate(records, start=2):
+        if record[0] in by_label:
+            raise TableError(f"{path}: record {number}: duplicate label {record[0]!r}")
+        by_label[record[0]] = record[1:]
+    n_found = {
+        mode: sum(name in by_label for name in names)
+        for mode, names in (("rows", row_names), ("columns", column_names))
+    }
+    if not any(n_found.values()):
+        raise TableError(
+            f"{path}: none of its labels, such as {records[0][0]!r}, names a row "
+            f"({row_names[0]!r}, ...) or a column ({column_names[0]!r}, ...) of the data"
+        )
+    mode = "rows" if n_found["rows"] >= n_found["columns"] else "columns"
+    names = row_names if mode == "rows" else column_names
+    columns = {
+        title: _numbers_or_texts([by_label[name][i] if name in by_label else "" for name in names])
+        for i, title in enumerate(header[1:])
+    }
+    note = f"Annotations of {n_found[mode]:,} of {len(names):,} {mode}: {', '.join(header[1:])}."
+    return {mode: columns}, note
+
+
+def _numbers_or_texts(cells: list[str]) -> list[Any]:
+    """Return cells as numbers (NaN for missing ones) if all others are numbers, else as text."""
+    from ..tables import number_or_none
+
+    numbers = [number_or_none(cell) for cell in cells]
+    present = [cell.strip().lower() not in ("", "na", "nan") for cell in cells]
+    if any(present) and all(
+        number is not None for number, is_there in zip(numbers, present, strict=True) if is_there
+    ):
+        return [float("nan") if number is None else number for number in numbers]
+    return cells
 
 
 def _facts(table: "Table") -> list[tuple[str, str]]:
-    """What is known of a file of text or a sheet, by name."""
+    """Return how a text file or a sheet was read, by name."""
     read_as = table.read_as
     if "header_lines" not in read_as:
         return []
@@ -76,12 +165,14 @@ def _facts(table: "Table") -> list[tuple[str, str]]:
 
 
 def _header(lines: list[int], noun: str) -> str:
+    """Return which lines are the header."""
     if not lines:
         return "none"
     return f"{noun}{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
 
 
 def _labels(table: "Table") -> str:
+    """Return where the labels of the rows are from."""
     place = table.read_as["labels"]
     if place is None:
         return "from the keys of the entries" if table.corner else "none; rows are numbered"
@@ -89,6 +180,7 @@ def _labels(table: "Table") -> str:
 
 
 def _missing(codes: dict[str, int]) -> str:
+    """Return the codes of missing entries, with counts."""
     counts = sorted(codes.items(), key=lambda item: -item[1])
     shown = [f"{count:,} {repr(code) if code else 'empty'}" for code, count in counts[:8]]
     more = [f"{len(counts) - 8} other codes"] if len(counts) > 8 else []
@@ -96,11 +188,12 @@ def _missing(codes: dict[str, int]) -> str:
 
 
 def _annotations(table: "Table") -> str:
+    """Return the annotations, with their first values."""
     found = []
     for mode, columns in table.annotations.items():
         for name, values in columns.items():
             distinct = list(dict.fromkeys(str(value) for value in values if value != ""))
-            shown = ", ".join(_shortened(value, _WIDEST_CELL) for value in distinct[:3])
+            shown = ", ".join(_truncate(value, _CELL_WIDTH) for value in distinct[:3])
             more = ", …" if len(distinct) > 3 else ""
             found.append(f"{name} of {mode} ({shown}{more})")
     most = 4
@@ -109,13 +202,13 @@ def _annotations(table: "Table") -> str:
 
 
 def _preview(table: "Table") -> list[str]:
-    """The first rows and columns, aligned."""
-    columns = [_shortened(name, _WIDEST_CELL) for name in table.column_names[:_COLUMNS_SHOWN]]
+    """Return the first rows and columns as aligned lines."""
+    columns = [_truncate(name, _CELL_WIDTH) for name in table.column_names[:_COLUMNS_SHOWN]]
     more = "…" if len(table.column_names) > _COLUMNS_SHOWN else ""
-    lines = [[_shortened(table.corner, _WIDEST_NAME), *columns, more]]
+    lines = [[_truncate(table.corner, _NAME_WIDTH), *columns, more]]
     for name, row in zip(table.row_names[:_ROWS_SHOWN], table.values, strict=False):
         cells = [_number(value) for value in row[:_COLUMNS_SHOWN]]
-        lines.append([_shortened(name, _WIDEST_NAME), *cells, more])
+        lines.append([_truncate(name, _NAME_WIDTH), *cells, more])
     if len(table.row_names) > _ROWS_SHOWN:
         lines.append(["…", *["" for _ in columns], ""])
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
@@ -129,18 +222,20 @@ def _preview(table: "Table") -> list[str]:
 
 
 def _number(value: float) -> str:
+    """Return an entry as text."""
     if math.isnan(value):
         return "missing"
     return f"{value:.0f}" if value == int(value) and abs(value) < 1e12 else f"{value:.6g}"
 
 
-def _shortened(text: Any, width: int) -> str:
-    """Text on one line, cut to a width."""
+def _truncate(text: Any, width: int) -> str:
+    """Return text on one line, truncated to a width."""
     text = " ".join(str(text).split())
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _outcome(file: Path, table: "Table", doubts: list[str]) -> dict[str, Any]:
+def _as_json(file: Path, table: "Table", doubts: list[str]) -> dict[str, Any]:
+    """Return how a table was read, as values that JSON can store."""
     import numpy as np
 
     values = table.values[:_ROWS_SHOWN, :_COLUMNS_SHOWN]

@@ -1,4 +1,4 @@
-"""The commands of `comanifold`, and what they have in common."""
+"""The command line: the group of commands, and what happens on signals."""
 
 import signal
 import sys
@@ -7,17 +7,15 @@ from types import FrameType
 import click
 
 from .. import __version__
-from ._demo import demo
-from ._fit import fit
-from ._impute import impute
+from ._fit import demo, fit
+from ._impute import impute, transform
 from ._inspect import inspect
 from ._report import report
 from ._reproduce import reproduce
-from ._transform import transform
 
 
-class _Stopped(KeyboardInterrupt):
-    """By a signal."""
+class _Interrupted(KeyboardInterrupt):
+    """A signal to stop."""
 
     def __init__(self, number: int):
         super().__init__()
@@ -25,12 +23,12 @@ class _Stopped(KeyboardInterrupt):
         self.exit_code = 128 + number
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="comanifold")
 def commands() -> None:
-    """The geometry of both the rows and the columns of a matrix full of holes.
+    """Embed, cluster and fill in a matrix with missing entries, by rows and columns at once.
 
-    Begin with: comanifold demo, or comanifold inspect FILE, or comanifold fit FILE --out DIR
+    Start with: comanifold demo, comanifold inspect FILE, or comanifold fit FILE --out DIR
     """
 
 
@@ -39,10 +37,9 @@ for command in (demo, inspect, fit, impute, transform, report, reproduce):
 
 
 def main() -> None:
-    """Run a command; what a user can mend is said in a line, without a traceback."""
-    # Both end the workers, and the way to go on is told.
+    """Run a command; show expected errors as one line, without a traceback."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+        signal.signal(number, _interrupt)
     try:
         sys.exit(commands.main(prog_name="comanifold", standalone_mode=False))
     except click.exceptions.Exit as leave:
@@ -55,8 +52,8 @@ def main() -> None:
         sys.exit(getattr(abort.__cause__, "exit_code", 1))
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
-    # Asked again, it ends at once.
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    """Stop the command in an orderly way; a second signal ends it at once."""
     for known in (signal.SIGINT, signal.SIGTERM):
         signal.signal(known, signal.SIG_DFL)
-    raise _Stopped(number)
+    raise _Interrupted(number)

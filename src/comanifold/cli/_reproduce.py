@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ._output import plain_errors, say_kept
+from ._output import ProgressBar, plain_errors, say_resumable
 
 _NAMES = ("workflow", "embeddings", "clustering", "appendix", "geometry", "filling")
 
@@ -15,38 +15,38 @@ _SECONDS_TO_CONNECT = 10
 
 
 @click.command(epilog="Example: comanifold reproduce all --out results --jobs 4")
-@click.argument("what", nargs=-1, type=click.Choice(("all", *_NAMES)))
+@click.argument("what", metavar="[WHAT]...", nargs=-1, type=click.Choice(("all", *_NAMES)))
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("results"),
     show_default=True,
-    help="Folder for tables and figures. What is there already is not made again.",
+    help="Folder for tables and figures. Finished parts in it are not computed again.",
 )
 @click.option(
     "--realizations",
     type=click.IntRange(min=1),
-    help="Masks for each share of missing entries: 30, or 3 with --quick.",
+    help="Masks for each fraction of missing entries: 30, or 3 with --quick.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=os.cpu_count() or 1,
-    help="Pieces of work done side by side; by default as many as there are processors.",
+    help="Number of parallel jobs; by default one per processor.",
 )
 @click.option(
     "--dask",
     metavar="ADDRESS",
-    help="Do the work on the Dask cluster whose scheduler is there, instead of in --jobs "
-    "processes: tcp://HOST:8786. Its workers need comanifold, and the data as here.",
+    help="Address of the scheduler of a Dask cluster to compute on instead of --jobs processes, "
+    "such as tcp://HOST:8786. Its workers need comanifold and the data.",
 )
 @click.option(
     "--only",
     type=click.Choice(_NAMES),
     multiple=True,
-    help="Of what was asked for, only this. May be given again.",
+    help="Restrict WHAT to this experiment; may be repeated.",
 )
-@click.option("--quick", is_flag=True, help="A few minutes: 3 masks, 10, 50 and 90% missing.")
+@click.option("--quick", is_flag=True, help="A few minutes: 3 masks; 10, 50 and 90% missing.")
 def reproduce(
     what: tuple[str, ...],
     out: Path,
@@ -62,10 +62,10 @@ def reproduce(
     clustering (Figure 3), appendix, geometry (Figure 2 in numbers), filling (error of the
     filled-in entries).
 
-    A run that was stopped goes on where it was when the same command is given again.
+    An interrupted run resumes when the same command is given again.
     """
-    asked = set(_NAMES) if not what or "all" in what else set(what)
-    names = [name for name in _NAMES if name in asked and (not only or name in only)]
+    chosen = set(_NAMES) if not what or "all" in what else set(what)
+    names = [name for name in _NAMES if name in chosen and (not only or name in only)]
     if not names:
         raise click.UsageError(f"--only {' '.join(only)} leaves nothing of {' '.join(what)}")
     try:
@@ -74,8 +74,6 @@ def reproduce(
         raise click.ClickException(
             f"this needs {error.name}: pip install 'comanifold[experiments]'"
         ) from error
-    from ._progress import ProgressBar
-
     plan = experiments.QUICK if quick else experiments.Plan()
     if realizations:
         plan = plan.with_realizations(realizations)
@@ -83,29 +81,29 @@ def reproduce(
         with plain_errors():
             out.mkdir(parents=True, exist_ok=True)
             with _cluster(dask), ProgressBar() as bar:
-                outcome = experiments.reproduce(
+                result = experiments.reproduce(
                     names,
                     out,
                     plan=plan,
                     n_jobs=jobs,
-                    progress=lambda at: bar.update(at.n_done, at.n_units, at.last or "going on"),
+                    progress=lambda at: bar.update(at.n_done, at.n_units, at.last or "resuming"),
                 )
     except KeyboardInterrupt:
-        say_kept(out / "data")
+        say_resumable(out / "data")
         raise
-    for file in [*outcome.tables, *outcome.figures, *outcome.texts]:
+    for file in [*result.tables, *result.figures, *result.texts]:
         click.echo(file)
-    if outcome.failures:
-        lines = [f"  {f.unit.table} {f.unit.name}: {f.reason}" for f in outcome.failures]
+    if result.failures:
+        lines = [f"  {f.unit.table} {f.unit.name}: {f.reason}" for f in result.failures]
         raise click.ClickException(
-            f"{len(lines)} pieces of work failed; the same command tries them again:\n"
+            f"{len(lines)} parts failed; run the same command to try them again:\n"
             + "\n".join(lines[:10])
         )
 
 
 @contextmanager
 def _cluster(address: str | None) -> Iterator[None]:
-    """Have joblib use the Dask cluster at an address."""
+    """Let joblib use the Dask cluster at an address, if one is given."""
     if address is None:
         yield
         return

@@ -1,15 +1,14 @@
-"""Figures of a result. Each function takes the axes to draw on, or makes some, and returns them.
+"""Plots of a fitted model.
 
-`STYLE` are the settings of Matplotlib under which new figures are made; for your own figures,
+Each function takes the Matplotlib axes to draw on (by default those of a new figure) and returns
+them. `STYLE` holds the Matplotlib settings of new figures; for your own figures use
 ``with matplotlib.rc_context(comanifold.plotting.STYLE)``.
 """
 
-from ._convergence import convergence
 from ._embedding import embedding
 from ._matrix import matrix
 from ._overview import overview
-from ._spectrum import spectrum
+from ._scales import convergence, spectrum, surface
 from ._style import SETTINGS as STYLE
-from ._surface import surface
 
 __all__ = ["STYLE", "convergence", "embedding", "matrix", "overview", "spectrum", "surface"]

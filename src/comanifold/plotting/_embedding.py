@@ -1,4 +1,4 @@
-"""The points of an embedding."""
+"""Scatter plot of an embedding."""
 
 import numbers
 from itertools import compress
@@ -9,18 +9,30 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from .._validation import check_matrix
-from ._labels import Palette, colours_of, draw_legend, palette_of, read_labels
-from ._model import Array, check_model, of_mode
-from ._style import ALONG, BLUE, GREY, axes_to_draw_on, with_equal_axes
+from ._style import (
+    ALONG,
+    BLUE,
+    GREY,
+    Array,
+    Palette,
+    axes_to_draw_on,
+    check_model,
+    colours_of,
+    draw_legend,
+    of_mode,
+    palette_of,
+    read_labels,
+    with_equal_axes,
+)
 
-# Past this many points, figures in vector formats hold a picture of them.
-_MOST_DRAWN_SINGLY = 2000
+# More points than this are rasterised in vector formats.
+_MAX_VECTOR_POINTS = 2000
 
 
 def embedding(
     model: Any,
     *,
-    mode: str = "rows",
+    mode: str = "row",
     labels: ArrayLike | None = None,
     values: ArrayLike | None = None,
     name: str = "",
@@ -30,7 +42,7 @@ def embedding(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the points of an embedding, at one scale in both directions.
+    """Draw the points of an embedding, with both axes to the same scale.
 
     Points without coordinates (rows or columns without an observed entry) are left out, and the
     title says how many.
@@ -39,19 +51,18 @@ def embedding(
     ----------
     model : CoManifold or array-like of shape (n_points, n_coordinates)
         A fitted model, or points.
-    mode : {"rows", "columns"}, default="rows"
+    mode : {"row", "column"}, default="row"
         Which embedding of a model.
     labels : array-like of shape (n_points,), optional
         The group of each point, by which it is coloured; None or NaN for none.
     values : array-like of shape (n_points,), optional
         A number for each point, by which it is coloured.
     name : str, optional
-        What labels or values are, for the legend or the colour bar.
+        Title of the legend, or label of the colour bar.
     components : pair of int, default=(0, 1)
         The coordinates to draw. A single one is drawn against the rank of the points.
     palette : dict, optional
-        The colour of each label. Without it, labels have the same colours whenever they are the
-        same labels.
+        The colour of each label. By default the same labels always have the same colours.
     size : float, optional
         Of a point, in square points. By default the more there are, the smaller.
     legend : bool, default=True
@@ -102,7 +113,7 @@ def draw_points(
     noun: str,
     size: float | None = None,
 ) -> Any:
-    """The points that have coordinates, in one colour or each in its own."""
+    """Draw the points that have coordinates; `colours` is one colour, or one per point."""
     chosen = points[:, list(components)]
     placed = ~np.isnan(chosen).any(axis=1)
     each = colours if isinstance(colours, str) else list(compress(colours, placed))
@@ -112,7 +123,7 @@ def draw_points(
         s=_size(placed.sum()) if size is None else size,
         cmap=ALONG.with_extremes(bad=GREY) if isinstance(colours, np.ndarray) else None,
         linewidths=0,
-        rasterized=len(points) > _MOST_DRAWN_SINGLY,
+        rasterized=len(points) > _MAX_VECTOR_POINTS,
         plotnonfinite=True,
     )
     _describe(ax, components, noun, placed)
@@ -120,13 +131,15 @@ def draw_points(
 
 
 def _points(model: Any, mode: str) -> tuple[Array, str]:
+    """Return the points to draw, and what to call them."""
     if hasattr(model, "fit"):
         check_model(model)
-        return of_mode(model, mode, "embedding"), mode
+        return of_mode(model, mode, "embedding"), f"{mode}s"
     return check_matrix(model, name="points"), "points"
 
 
 def _check_components(components: Any, n_coordinates: int) -> None:
+    """Raise an error unless components are one or two columns of the embedding."""
     are_counts = np.ndim(components) == 1 and all(
         isinstance(which, numbers.Integral) for which in components
     )
@@ -140,6 +153,7 @@ def _check_components(components: Any, n_coordinates: int) -> None:
 
 
 def _read_values(values: ArrayLike | None, n_points: int) -> Array | None:
+    """Validate values; return them as floats."""
     if values is None:
         return None
     values = np.asarray(values, dtype=float)
@@ -151,17 +165,19 @@ def _read_values(values: ArrayLike | None, n_points: int) -> Array | None:
 
 
 def _places(points: Array) -> Array:
-    """Where to draw the points: a single coordinate goes up with the rank."""
+    """Return x and y of the points; a single coordinate is drawn against its rank."""
     if points.shape[1] == 2:
         return points.T
     return np.stack([np.argsort(np.argsort(points[:, 0], kind="stable")), points[:, 0]])
 
 
 def _size(n_points: int) -> float:
+    """Return the default marker size, smaller for more points."""
     return float(np.clip(6000.0 / max(n_points, 1), 4.0, 30.0))
 
 
 def _describe(ax: Axes, components: tuple[int, ...], noun: str, placed: Any) -> None:
+    """Set the title and the axis labels."""
     names = [f"coordinate {which + 1}" for which in components]
     if len(names) == 2:
         with_equal_axes(ax)

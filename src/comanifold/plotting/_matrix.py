@@ -1,4 +1,4 @@
-"""The matrix, organised, with bars that tell which rows and columns belong together."""
+"""Heat map of the matrix, with colour bars of labels and clusters at its sides."""
 
 from typing import Any
 
@@ -7,26 +7,32 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from numpy.typing import ArrayLike
 
-from ._labels import (
+from ._style import (
+    MODES,
     Palette,
+    axes_to_draw_on,
+    check_model,
+    check_scale,
+    clusters_at,
     clusters_palette,
+    colour_bar_ends,
     colours_of,
     draw_legend,
     labels_of_modes,
+    of_mode,
     palette_of,
+    show_matrix,
     shown_text,
+    usual_limits,
 )
-from ._model import check_model, clusters_at, named_scale, of_mode
-from ._style import axes_to_draw_on, beyond, show_matrix, usual_limits
 
-# Of a bar and of the space beside it, as parts of the side of the matrix.
+# Width of a bar and of the space beside it, as fractions of the side of the matrix.
 _BAR, _SPACE = 0.025, 0.012
 
-# Names of rows and columns are shown where each has this much room, in inches.
-_LEAST_ROOM = 0.09
-
-# Names of columns are turned, and take room away from the matrix.
-_LONGEST_NAME = 18
+# Names of rows and columns are drawn if each has at least this much room, in inches,
+_MIN_ROOM = 0.09
+# and truncated, because rotated names of columns take room away from the matrix.
+_MAX_CHARACTERS = 18
 
 
 def matrix(
@@ -50,9 +56,9 @@ def matrix(
     ----------
     model : CoManifold
     filled : bool, default=False
-        Whether to draw it filled in: by all scales, or by the one that is named.
+        Whether to fill in missing entries, by all scales or by the scale (l, k).
     organised : bool, default=True
-        Whether to draw it in the orders that were found, or in those of the data.
+        Whether to draw rows and columns in the order found by the fit, or in that of the data.
     l, k : int, optional
         A scale, whose clusters are shown as bars on the left and at the top. Needs a fit with
         `keep_scales`.
@@ -62,10 +68,9 @@ def matrix(
     palette : dict, optional
         The colour of each label, of rows and of columns.
     limits : pair of float, optional
-        The values at which the colours begin and end. By default all but a hundredth of the
-        observed entries on either side are between them, for every drawing of the same data.
+        Limits of the colour map. By default the 1% and 99% quantiles of the observed entries.
     name : str, default="value"
-        What the entries are, for the colour bar.
+        Label of the colour bar.
     legend : bool, default=True
         Whether to draw the colour bar, and a legend of the labels.
     ax : Axes, optional
@@ -86,7 +91,7 @@ def matrix(
     (40, 30)
     """
     check_model(model)
-    at = named_scale(l, k)
+    at = check_scale(l, k)
     labels = labels_of_modes(model, row_labels, column_labels)
     named = [label for some in labels.values() for label in some or ()]
     palette = palette_of(named) if palette is None else palette
@@ -118,19 +123,19 @@ def show_entries(
     at: tuple[int, int] | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Any:
-    """The entries as an image, with a title and what rows and columns are called."""
-    values = model._X
+    """Draw the entries as an image, with title and names; return the image."""
+    values = model.data_
     if filled:
         values = model.filled_ if at is None else model.filled_at(*at)
-    rows, columns = (_order(model, mode, organised) for mode in ("rows", "columns"))
-    limits = usual_limits(model._X) if limits is None else limits
+    rows, columns = (_order(model, mode, organised) for mode in MODES)
+    limits = usual_limits(model.data_) if limits is None else limits
     title = "organised" if organised else "as given"
     if filled:
         title += " and filled in"
     else:
-        title += f", {np.isnan(model._X).mean():.0%} missing"
+        title += f", {np.isnan(model.data_).mean():.0%} missing"
     if at is not None:
-        counts = [max(clusters_at(model, mode, *at)) + 1 for mode in ("rows", "columns")]
+        counts = [max(clusters_at(model, mode, at)) + 1 for mode in MODES]
         title += f"\nscale ({at[0]}, {at[1]}): {counts[0]} × {counts[1]} clusters"
     image = show_matrix(ax, values[np.ix_(rows, columns)], limits, title)
     ax.set(xlabel=f"{len(columns)} columns", ylabel=f"{len(rows)} rows")
@@ -139,21 +144,22 @@ def show_entries(
 
 
 def _order(model: Any, mode: str, organised: bool) -> Any:
+    """Return the order in which to draw the rows or columns."""
     order = of_mode(model, mode, "order")
     return order if organised else np.arange(len(order))
 
 
 def _name_ticks(ax: Axes, model: Any, rows: Any, columns: Any) -> None:
-    """Names on the right and at the bottom, where there is room for them."""
+    """Draw the names of rows and columns where there is room."""
     width, height = ax.get_window_extent().size / ax.figure.dpi
     for axis, names, order, extent in (
-        (ax.yaxis, model.row_names_in_, rows, height),
+        (ax.yaxis, getattr(model, "row_names_in_", None), rows, height),
         (ax.xaxis, getattr(model, "feature_names_in_", None), columns, width),
     ):
         room = extent / len(order)
-        if names is None or room < _LEAST_ROOM:
+        if names is None or room < _MIN_ROOM:
             continue
-        shown = [shown_text(names[i], _LONGEST_NAME) for i in order]
+        shown = [shown_text(names[i], _MAX_CHARACTERS) for i in order]
         size = min(0.8 * 72.0 * room, 8.0)
         turned = 90 if axis is ax.xaxis else 0
         axis.set_ticks(range(len(order)), shown, fontsize=size, rotation=turned, parse_math=False)
@@ -162,8 +168,8 @@ def _name_ticks(ax: Axes, model: Any, rows: Any, columns: Any) -> None:
 
 
 def cluster_colours(model: Any, mode: str, at: tuple[int, int], *, light: bool) -> list[str]:
-    """The colour of each row's or column's cluster at a scale."""
-    clusters = clusters_at(model, mode, *at)
+    """Return the colour of each row's or column's cluster at a scale."""
+    clusters = clusters_at(model, mode, at)
     in_order = (clusters[i] for i in of_mode(model, mode, "order"))
     palette = clusters_palette(in_order, light=light)
     return colours_of([None if cluster < 0 else cluster for cluster in clusters], palette)
@@ -172,10 +178,10 @@ def cluster_colours(model: Any, mode: str, at: tuple[int, int], *, light: bool) 
 def draw_bar(
     ax: Axes, model: Any, mode: str, colours: Any, *, organised: bool = True, place: int = 0
 ) -> Axes:
-    """A bar with the colour of each row, on the left, or of each column, at the top."""
+    """Draw a bar with the colour of each row (left) or column (top); return its axes."""
     start = _SPACE + place * (_BAR + _SPACE)
     pixels = np.array([to_rgb(colour) for colour in colours])[_order(model, mode, organised)]
-    if mode == "rows":
+    if mode == "row":
         bar = ax.inset_axes((-start - _BAR, 0.0, _BAR, 1.0))
         bar.imshow(pixels[:, None], aspect="auto")
         ax.yaxis.set_label_coords(-start - _BAR - _SPACE, 0.5)
@@ -187,9 +193,9 @@ def draw_bar(
 
 
 def colour_bar(ax: Any, image: Any, *, filled: bool, name: str, **options: Any) -> None:
-    """The colour bar, which says what white is if there is any."""
+    """Draw the colour bar, with a note on white entries if there are any."""
     shown = image.get_array()
     hidden = np.ma.getmaskarray(shown).any()
     label = f"{name} (white: {'no data' if filled else 'missing'})" if hidden else name
-    ends = beyond(shown, image.get_clim())
+    ends = colour_bar_ends(shown, image.get_clim())
     image.axes.figure.colorbar(image, ax=ax, label=label, extend=ends, **options)

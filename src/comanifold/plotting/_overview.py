@@ -1,4 +1,4 @@
-"""The whole result as a single figure."""
+"""A fitted model as one figure."""
 
 from typing import Any
 
@@ -6,14 +6,22 @@ import matplotlib as mpl
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._convergence import convergence
 from ._embedding import draw_points
-from ._labels import Palette, colours_of, draw_legend, labels_of_modes, palette_of
 from ._matrix import cluster_colours, colour_bar, draw_bar, show_entries
-from ._model import MODES, check_model, named_scale, of_mode
-from ._spectrum import has_spectrum, spectrum
-from ._style import ALONG, SETTINGS
-from ._surface import surface
+from ._scales import convergence, has_spectrum, spectrum, surface
+from ._style import (
+    ALONG,
+    MODES,
+    SETTINGS,
+    Palette,
+    check_model,
+    check_scale,
+    colours_of,
+    draw_legend,
+    labels_of_modes,
+    of_mode,
+    palette_of,
+)
 
 
 def overview(
@@ -27,11 +35,11 @@ def overview(
     name: str = "value",
     figure: Any = None,
 ) -> Any:
-    """Draw all of a fitted model: matrices, embeddings, scales, spectrum and convergence.
+    """Draw a fitted model as one figure: matrices, embeddings, scales, spectrum, convergence.
 
-    The matrix is drawn as it was given, organised, and filled in. Bars at its sides have the
-    colours of the points in the embeddings: those of labels or, without labels, of clusters at
-    the scale that is named or else of places in the order.
+    The matrix is drawn as given, organised, and filled in. Bars at its sides have the colours of
+    the points in the embeddings: by label if given, else by cluster at the scale (l, k) if given,
+    else by position in the organised order.
 
     Parameters
     ----------
@@ -39,12 +47,12 @@ def overview(
     row_labels, column_labels : array-like, optional
         The group of each row and column.
     l, k : int, optional
-        A scale: the matrix is filled in by that one alone, and what has no labels is coloured by
-        its clusters. Needs a fit with `keep_scales`.
+        A scale: the matrix is filled in by that scale alone, and a mode without labels is coloured
+        by its clusters. Needs a fit with `keep_scales`.
     palette : dict, optional
         The colour of each label, of rows and of columns.
     name : str, default="value"
-        What the entries of the matrix are.
+        Label of the colour bar of the matrices.
     figure : Figure or SubFigure, optional
         Where to draw; by default a new one. It should have a constrained layout.
 
@@ -53,7 +61,7 @@ def overview(
     figure : Figure or SubFigure
     """
     check_model(model)
-    at = named_scale(l, k)
+    at = check_scale(l, k)
     labels = labels_of_modes(model, row_labels, column_labels)
     palette = palette_of(*labels.values()) if palette is None else palette
     colours = {mode: _colours(model, mode, labels[mode], at, palette) for mode in MODES}
@@ -68,7 +76,7 @@ def overview(
         for ax, mode in zip(left.subplots(1, 2), MODES, strict=True):
             points = of_mode(model, mode, "embedding")
             components = (0, 1)[: points.shape[1]]
-            draw_points(ax, points, components, colours=colours[mode], noun=mode)
+            draw_points(ax, points, components, colours=colours[mode], noun=f"{mode}s")
             if labels[mode] is not None:
                 draw_legend(ax, labels[mode], palette, below=True)
         _draw_scales(right.subplots(2, 2), model)
@@ -78,6 +86,7 @@ def overview(
 def _colours(
     model: Any, mode: str, labels: list[Any] | None, at: tuple[int, int] | None, palette: Palette
 ) -> list[Any]:
+    """Return the colour of each row or column: by label, cluster, or position."""
     if labels is not None:
         return colours_of(labels, palette)
     if at is not None:
@@ -89,6 +98,7 @@ def _colours(
 def _draw_matrices(
     figure: Any, model: Any, colours: dict[str, list[Any]], at: tuple[int, int] | None, name: str
 ) -> None:
+    """Draw the matrix as given, organised, and filled in."""
     kinds = (
         {"organised": False, "filled": False},
         {"organised": True, "filled": False},
@@ -105,6 +115,7 @@ def _draw_matrices(
 
 
 def _draw_scales(axes: Any, model: Any) -> None:
+    """Draw clusters by scale, the spectrum if there is one, and the convergence."""
     surface(model, what="n_row_clusters", ax=axes[0, 0])
     surface(model, what="n_column_clusters", ax=axes[0, 1]).set_ylabel("")
     if has_spectrum(model):

@@ -1,4 +1,4 @@
-"""A fitted model as one web page to explore and to share."""
+"""A fitted model as one interactive HTML page."""
 
 from ._report import render_report, write_report
 

@@ -1,4 +1,4 @@
-"""What the page shows, as plain text, numbers, lists and dictionaries."""
+"""The contents of the page, as text, numbers, lists and dictionaries."""
 
 import sys
 from collections.abc import Sequence
@@ -10,17 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .._validation import listing
-from ._matrix import cell_size, matrix_data, scale_data
-from ._names import checked_annotations, checked_names, colourings, in_order
-from ._packed import pack
+from ._matrix import cell_size, matrix_data, pack, scale_data
+from ._names import check_annotations, check_names, colourings, in_order
 
 if TYPE_CHECKING:
     from ..co_manifold import CoManifold
 
-# Points past this many make a browser slow: of more, every second, third and so on is drawn.
-_MOST_POINTS = 5000
-# The page opens at a scale with no more clusters than it has colours for.
-_MOST_COLOURS = 7
+# More points than this make a browser slow: only every second, third and so on is drawn.
+_MAX_POINTS = 5000
+# The page opens at a scale with at most as many clusters as there are colours.
+_MAX_CLUSTERS = 7
 
 
 def page_data(
@@ -31,35 +30,39 @@ def page_data(
     title: str | None = None,
     notes: Sequence[str] = (),
     annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
+    max_cells: int = 500,
+    max_values: int = 1_000_000,
 ) -> dict[str, Any]:
-    """All that the page is made of; see `comanifold.report.write_report`.
+    """Return the contents of the page; see `comanifold.report.write_report`.
 
-    Rows and columns come in the organised order; ``order`` says which ones they are.
+    Rows and columns are in the organised order; ``order`` has their indices. `max_cells` is the
+    largest number of rows, or columns, of the picture of the matrix, and `max_values` that of
+    stored values of the estimates of all scales (about 2 MB).
     """
     check_is_fitted(model)
-    n_rows, n_columns = model.filled_.shape
-    annotations = checked_annotations(annotations, {"rows": n_rows, "columns": n_columns})
-    names = {
-        "rows": checked_names(row_names, model.row_names_in_, mode="row", size=n_rows),
-        "columns": checked_names(
-            column_names, getattr(model, "feature_names_in_", None), mode="column", size=n_columns
-        ),
-    }
     if isinstance(notes, str):
         raise ValueError(f"notes must be a list of texts, got one text, {notes!r}")
-    has_scales = model._blocks is not None
+    shape = model.filled_.shape
+    steps = [cell_size(size, max_cells) for size in shape]
+    annotations = check_annotations(annotations, dict(zip(("rows", "columns"), shape, strict=True)))
+    known = [getattr(model, name, None) for name in ("row_names_in_", "feature_names_in_")]
+    names = [
+        check_names(row_names, known[0], mode="row", size=shape[0]),
+        check_names(column_names, known[1], mode="column", size=shape[1]),
+    ]
+    has_scales = hasattr(model, "row_linkage_")
     return {
         "title": "Co-manifold report" if title is None else str(title),
         "notes": [str(note) for note in notes],
         "warnings": _warnings(model),
-        "n_rows": n_rows,
-        "n_columns": n_columns,
-        "n_missing": int(np.isnan(model._X).sum()),
-        "rows": _mode_data(model, "row", names["rows"], annotations["rows"]),
-        "columns": _mode_data(model, "column", names["columns"], annotations["columns"]),
-        "matrix": matrix_data(model),
-        "scales": _scale_list(model),
-        "estimates": scale_data(model) if has_scales else None,
+        "n_rows": shape[0],
+        "n_columns": shape[1],
+        "n_missing": int(np.isnan(model.data_).sum()),
+        "rows": _mode_data(model, "row", names[0], annotations["rows"], steps[0]),
+        "columns": _mode_data(model, "column", names[1], annotations["columns"], steps[1]),
+        "matrix": matrix_data(model, steps),
+        "scales": _scale_records(model),
+        "estimates": scale_data(model, steps, max_values) if has_scales else None,
         "first_scale": _first_scale(model),
         "certificates": _certificates(model),
         "parameters": _parameters(model),
@@ -68,11 +71,12 @@ def page_data(
 
 
 def _mode_data(
-    model: "CoManifold", mode: str, names: list[str], annotations: dict[str, list[Any]]
+    model: "CoManifold", mode: str, names: list[str], annotations: dict[str, list[Any]], step: int
 ) -> dict[str, Any]:
+    """Return names, embedding and colourings of the rows or columns."""
     order = getattr(model, f"{mode}_order_")
     embedding = getattr(model, f"{mode}_embedding_")
-    eigenvalues = getattr(model, f"{mode}_eigenvalues_")
+    eigenvalues = getattr(model, f"{mode}_eigenvalues_", None)
     return {
         "names": [names[i] for i in order],
         "order": [int(i) for i in order],
@@ -80,52 +84,43 @@ def _mode_data(
         "embedding": pack(embedding[order], "Float64Array"),
         "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
         "colourings": [in_order(found, order) for found in colourings(names, annotations)],
-        "cell_size": cell_size(len(order)),
-        "point_step": -(-len(order) // _MOST_POINTS),
+        "cell_size": step,
+        "point_step": -(-len(order) // _MAX_POINTS),
     }
 
 
-def _scale_list(model: "CoManifold") -> list[dict[str, Any]]:
+def _scale_records(model: "CoManifold") -> list[dict[str, Any]]:
+    """Return one record per scale."""
+    scales = model.scales_
+    names = ["l", "k", "n_row_clusters", "n_column_clusters", "weight", "objective"]
+    columns = {name: scales[name].tolist() for name in [*names, "n_iter", "status"]}
+    columns["residual"] = scales["stationarity"].tolist()
     return [
-        {
-            "l": int(scale.l),
-            "k": int(scale.k),
-            "n_row_clusters": int(scale.n_row_clusters),
-            "n_column_clusters": int(scale.n_column_clusters),
-            "weight": float(scale.weight),
-            "objective": float(scale.objective),
-            "residual": float(scale.certificate.stationarity),
-            "n_iter": int(scale.n_iter),
-            "status": scale.status,
-        }
-        for scale in model.scales_
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
 
 
 def _first_scale(model: "CoManifold") -> int:
-    """The weightiest scale with a few clusters of both modes, else the first."""
-
-    def has_a_few(scale: Any) -> bool:
-        return all(1 < n <= _MOST_COLOURS for n in (scale.n_row_clusters, scale.n_column_clusters))
-
-    few = [i for i, scale in enumerate(model.scales_) if has_a_few(scale)]
-    return max(few, key=lambda i: model.scales_[i].weight, default=0)
+    """Return the position of the scale of the largest weight with a few clusters, else 0."""
+    counts = np.array([model.scales_["n_row_clusters"], model.scales_["n_column_clusters"]])
+    has_few = ((counts > 1) & (counts <= _MAX_CLUSTERS)).all(axis=0)
+    return int(np.argmax(np.where(has_few, model.scales_["weight"], -1.0))) if has_few.any() else 0
 
 
 def _certificates(model: "CoManifold") -> dict[str, Any]:
-    certificates = [scale.certificate for scale in model.scales_]
-    gaps = [certificate.gap for certificate in certificates if certificate.gap is not None]
+    """Return how well the scales were solved."""
+    scales = model.scales_
     return {
-        "n_scales": len(certificates),
-        "n_converged": sum(scale.status == "converged" for scale in model.scales_),
+        "n_scales": len(scales["l"]),
+        "n_converged": int((scales["status"] == "converged").sum()),
         "tol": float(model.tol),
-        "largest_residual": max(float(certificate.stationarity) for certificate in certificates),
-        "largest_gap": float(max(gaps)) if gaps else None,
+        "largest_residual": float(scales["stationarity"].max()),
+        "largest_gap": float(scales["gap"].max()) if "gap" in scales else None,
     }
 
 
 def _warnings(model: "CoManifold") -> list[str]:
-    """What the fit warned of, as far as the model tells."""
+    """Return the warnings of the fit that the fitted attributes show."""
     found = []
     for mode in ("row", "column"):
         unobserved = getattr(model, f"unobserved_{mode}s_")
@@ -134,17 +129,17 @@ def _warnings(model: "CoManifold") -> list[str]:
                 f"{unobserved.size} {mode}s have no observed entry and so no coordinates, no "
                 f"cluster and no filled-in values. Counted from 0: {listing(unobserved)}."
             )
-    unfinished = [scale for scale in model.scales_ if scale.status != "converged"]
-    if unfinished:
+    n_unfinished = int((model.scales_["status"] != "converged").sum())
+    if n_unfinished:
         found.append(
-            f"{len(unfinished)} of {len(model.scales_)} scales stopped before they reached the "
+            f"{n_unfinished} of {len(model.scales_['l'])} scales stopped before they reached the "
             f"tolerance of {model.tol:g}: raise max_iter, or tol."
         )
     return found
 
 
 def _parameters(model: "CoManifold") -> dict[str, str]:
-    """All that the result depends on; not how it was computed, nor a path of this machine."""
+    """Return the parameters that the result depends on."""
     parameters = sorted(model.get_params().items())
     return {
         name: repr(value)
@@ -154,6 +149,7 @@ def _parameters(model: "CoManifold") -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
+    """Return the versions of the packages that the result depends on."""
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     return {
         "comanifold": __version__,

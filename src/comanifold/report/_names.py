@@ -1,4 +1,4 @@
-"""Names and annotations of rows and columns, checked and in a form for the page."""
+"""Validated names and annotations of rows and columns, in the form of the page."""
 
 import numbers
 import re
@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# What ends the part of a name that says of which kind something is, as in Colon_12.
+# Separates the group in a name from the rest, as in Colon_12.
 _SEPARATOR = re.compile(r"[_.:|\s]")
-_MOST_KINDS = 20
+_MAX_GROUPS = 20
 
 
-def checked_names(given: Any, known: Any, *, mode: str, size: int) -> list[str]:
-    """Names as given, else as known from the data, else numbers from 1."""
+def check_names(given: Any, known: Any, *, mode: str, size: int) -> list[str]:
+    """Validate names; by default return those known from the data, else numbers from 1."""
     if given is None:
         given = known
     if given is None:
         return [f"{mode} {number}" for number in range(1, size + 1)]
-    return [str(name) for name in _checked_length(given, f"{mode}_names", mode=mode, size=size)]
+    return [str(name) for name in _check_length(given, f"{mode}_names", mode=mode, size=size)]
 
 
-def checked_annotations(given: Any, sizes: dict[str, int]) -> dict[str, dict[str, list[Any]]]:
-    """Annotations by mode and name, of the right lengths."""
+def check_annotations(given: Any, sizes: dict[str, int]) -> dict[str, dict[str, list[Any]]]:
+    """Validate annotations; return lists by mode and name."""
     given = {} if given is None else given
     if not isinstance(given, dict) or not set(given) <= set(sizes):
         raise ValueError(
@@ -38,7 +38,7 @@ def checked_annotations(given: Any, sizes: dict[str, int]) -> dict[str, dict[str
                 f'annotations["{mode}"] must be {{name: values}}, got {type(named).__name__}'
             )
         checked[mode] = {
-            str(name): _checked_length(
+            str(name): _check_length(
                 values, f'annotations["{mode}"][{str(name)!r}]', mode=mode[:-1], size=size
             )
             for name, values in named.items()
@@ -47,17 +47,18 @@ def checked_annotations(given: Any, sizes: dict[str, int]) -> dict[str, dict[str
 
 
 def colourings(names: list[str], annotations: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """What points can be coloured by beside their clusters: annotations, and kinds of names."""
+    """Return what points can be coloured by: annotations, and groups in their names."""
     found = [_colouring(name, values) for name, values in annotations.items()]
-    kinds = _kinds(names)
-    if kinds:
-        found.append(_colouring("first part of the name", kinds))
-    elif 1 < len(set(names)) <= min(_MOST_KINDS, len(names) // 2):
+    groups = _groups(names)
+    if groups:
+        found.append(_colouring("first part of the name", groups))
+    elif 1 < len(set(names)) <= min(_MAX_GROUPS, len(names) // 2):
         found.append(_colouring("name", list(names)))
     return found
 
 
-def _checked_length(values: Any, what: str, *, mode: str, size: int) -> list[Any]:
+def _check_length(values: Any, what: str, *, mode: str, size: int) -> list[Any]:
+    """Validate that values is a sequence of this size; return it as a list."""
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
         values = values.tolist() if hasattr(values, "tolist") else values
         if isinstance(values, str) or not isinstance(values, Sequence):
@@ -67,16 +68,16 @@ def _checked_length(values: Any, what: str, *, mode: str, size: int) -> list[Any
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
-def _kinds(names: list[str]) -> list[str] | None:
-    """What names begin with, where that sorts them into a few kinds."""
-    kinds = [_SEPARATOR.split(name, maxsplit=1)[0] for name in names]
-    n_kinds = len(set(kinds))
-    is_of_use = 1 < n_kinds <= min(_MOST_KINDS, len(names) // 2) and n_kinds < len(set(names))
-    return kinds if is_of_use else None
+def _groups(names: list[str]) -> list[str] | None:
+    """Return the first part of each name, if there are a few distinct ones; else None."""
+    groups = [_SEPARATOR.split(name, maxsplit=1)[0] for name in names]
+    n_groups = len(set(groups))
+    is_useful = 1 < n_groups <= min(_MAX_GROUPS, len(names) // 2) and n_groups < len(set(names))
+    return groups if is_useful else None
 
 
 def _colouring(name: str, values: list[Any]) -> dict[str, Any]:
-    """Numbers as they are; text by its distinct values, the most frequent first."""
+    """Return values as numbers, or as codes of their distinct texts, most frequent first."""
     is_missing = [_is_missing(value) for value in values]
     there = [value for value, gone in zip(values, is_missing, strict=True) if not gone]
     if there and all(_is_number(value) for value in there):
@@ -99,7 +100,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    # NaN, and what pandas has for missing values, differ from themselves or will not say.
+    # NaN differs from itself; the truth value of pandas' NA is an error.
     try:
         return value is None or bool(value != value)
     except (TypeError, ValueError):
@@ -107,5 +108,5 @@ def _is_missing(value: Any) -> bool:
 
 
 def in_order(colouring: dict[str, Any], order: NDArray[np.intp]) -> dict[str, Any]:
-    """The same, for points in another order."""
+    """Return a colouring with its points in another order."""
     return {**colouring, "values": [colouring["values"][i] for i in order]}

@@ -1,7 +1,12 @@
-"""From a model to a file: the one public function of this package."""
+"""Write a fitted model as one HTML page that loads nothing from elsewhere."""
 
+import base64
+import hashlib
+import json
 import os
+import re
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from .._io import atomic_file
@@ -9,6 +14,14 @@ from ._data import page_data
 
 if TYPE_CHECKING:
     from ..co_manifold import CoManifold
+
+# In order of dependence.
+_SCRIPTS = ("data", "colours", "matrix", "embedding", "scales", "tables", "page")
+
+# Plotly adds an empty style sheet and fills it rule by rule,
+_EMPTY = ""
+# and adds style sheets of its geographical maps unless elements with their ids exist.
+_MAP_STYLES = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
 
 
 def write_report(
@@ -21,29 +34,30 @@ def write_report(
     notes: Sequence[str] = (),
     annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
 ) -> None:
-    """Write a fitted model as one HTML file that needs nothing else, not even a network.
+    """Write a fitted model as one self-contained HTML page.
 
-    The page has the matrix in its organised order beside both embeddings, linked to each other;
-    with a model that was fitted with ``keep_scales=True`` also the matrix and the clusters at
-    every pair of scales. Rows, or columns, past 500 are averaged with their neighbours in that
-    order for the picture of the matrix, and the page says so.
+    The page shows the organised matrix linked to both embeddings and, if the model was fitted
+    with ``keep_scales=True``, the matrix and the clusters at every scale. With more than 500 rows
+    or columns, neighbours in the organised order are averaged in the picture of the matrix, and
+    the page says so.
 
     Parameters
     ----------
     model : CoManifold
         Fitted.
     path : path
-        Of the file, by habit ending in ``.html``. It is replaced when the new one is complete.
+        The file to write, usually ``.html``. An existing file is replaced once the new one is
+        complete.
     row_names, column_names : sequence, optional
-        One name for each; by default those of the DataFrame that the model was fitted to, else
-        numbers. They are shown as text, whatever is in them.
+        By default the labels of the DataFrame that the model was fitted to, else numbers. Shown
+        as plain text.
     title : str, optional
         The heading of the page.
     notes : sequence of str
-        What else a reader should know: warnings, where the data come from.
+        Further remarks, such as warnings or the source of the data.
     annotations : dict, optional
-        Text or numbers to colour by: ``{"rows": {name: values}, "columns": {name: values}}``,
-        one value for each row or column; None or NaN where there is none.
+        Text or numbers to colour by, ``{"rows": {name: values}, "columns": {name: values}}``,
+        one value for each row or column; None or NaN where missing.
 
     Examples
     --------
@@ -73,9 +87,66 @@ def write_report(
 
 
 def render_report(model: "CoManifold", **content: Any) -> bytes:
-    """Return the page that `write_report` writes, with the same keywords."""
-    data = page_data(model, **content)
-    # Imported here, so that what is wrong with the arguments is told first.
-    from ._page import page_html
+    """Return the page that `write_report` writes; takes the same keywords."""
+    # The arguments are validated before missing packages are reported.
+    return _page_html(page_data(model, **content))
 
-    return page_html(data)
+
+def _page_html(data: dict[str, Any]) -> bytes:
+    """Return the HTML of a page with these data."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise ImportError(
+            f"the report needs {error.name}: pip install 'comanifold[report]'"
+        ) from error
+    script = "".join(_read(f"{name}.js") for name in _SCRIPTS)
+    scripts = {"plotly": get_plotlyjs(), "page": script}
+    style = _read("page.css")
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    page = environment.from_string(_read("page.html")).render(
+        data=data,
+        json=json_for_html(data),
+        style=style,
+        scripts=scripts,
+        taken_names=_MAP_STYLES.findall(scripts["plotly"]),
+        policy=_policy(list(scripts.values()), [style, _EMPTY]),
+    )
+    # A lone surrogate in a name is not valid UTF-8: it becomes a character reference.
+    return page.encode("utf-8", "xmlcharrefreplace")
+
+
+def json_for_html(data: Any) -> str:
+    """Return data as ASCII JSON without <, > and &, safe inside any HTML element."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy(scripts: list[str], styles: list[str]) -> str:
+    """Return a content security policy that allows only these scripts and styles."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hashes(scripts)}",
+            f"style-src-elem {_hashes(styles)}",
+            # Plotly positions text with style attributes.
+            "style-src-attr 'unsafe-inline'",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hashes(texts: list[str]) -> str:
+    """Return the hashes of texts as a source list of the policy."""
+    digests = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
+
+
+def _read(name: str) -> str:
+    """Return the text of a file of the page."""
+    return files(__package__).joinpath("page", name).read_text(encoding="utf-8")

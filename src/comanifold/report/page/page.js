@@ -109,8 +109,8 @@ function hoverCell({ points, event }) {
   const [row, column] = [Math.round(points[0].y), Math.round(points[0].x)], { rows, columns } = modes;
   const share = shareObserved(row, column), value = short(shown[row][column]);
   const origin = share === 1 ? "observed" : share ? `${Math.round(100 * share)}% observed` : "missing in the data";
-  const told = state.view === "estimate" ? `estimate; ${origin}` : share || state.view === "observed" ? origin : "filled in";
-  const last = state.view === "observed" && !share ? "missing" : `${value}, ${told}`;
+  const description = state.view === "estimate" ? `estimate; ${origin}` : share || state.view === "observed" ? origin : "filled in";
+  const last = state.view === "observed" && !share ? "missing" : `${value}, ${description}`;
   const text = [`${rows.one}: ${cellName(rows, row)}`, `${columns.one}: ${cellName(columns, column)}`, last];
   hover({ rows: membersOf(rows, row), columns: membersOf(columns, column) }, text.join("\n"), event);
 }

@@ -1,4 +1,4 @@
-"""`comanifold impute` and `comanifold transform`."""
+"""`comanifold impute` and `comanifold transform`: from a table to another table."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from comanifold.tables import Table, read_table, write_table
 
 
 @pytest.mark.parametrize("out", ["full.csv", "full.tsv.gz", "full.npz", "full.parquet"])
-def test_holes_are_filled_in_and_the_rest_is_left_as_it_was(comanifold, file, board, observed, out):
+def test_missing_entries_are_filled_in_and_others_unchanged(comanifold, file, board, observed, out):
     if out.endswith("parquet"):
         pytest.importorskip("pyarrow")
     found = comanifold("impute", file, "-o", out, "--json").json
@@ -25,19 +25,28 @@ def test_holes_are_filled_in_and_the_rest_is_left_as_it_was(comanifold, file, bo
     comanifold("impute", file, "-o", out, "--force", "-q")
 
 
-def test_a_transposed_table_is_written_as_it_was(comanifold, file, board, observed):
+def test_a_transposed_table_is_written_in_its_own_orientation(comanifold, file, board, observed):
     comanifold("impute", file, "-o", "full.csv", "--transpose", "--standardize", "-q")
     filled = read_table("full.csv")
     assert filled.row_names == board.table.row_names
     np.testing.assert_array_equal(filled.values[observed], board.table.values[observed])
 
 
-def test_impute_says_what_it_cannot_do(comanifold, file, tmp_path):
+def test_files_that_cannot_be_written_or_read_are_errors(comanifold, file, tmp_path):
     assert "should end with one of" in comanifold("impute", file, "-o", "x.xls", code=1).error
     (tmp_path / "there.csv").mkdir()
     assert "is a folder" in comanifold("impute", file, "-o", "there.csv", code=1).error
     assert "no such file" in comanifold("impute", "no.csv", "-o", "x.csv", code=1).error
     assert {entry.name for entry in tmp_path.iterdir()} == {"board.csv", "there.csv"}
+
+
+def test_an_existing_file_is_kept_as_a_backup(comanifold, file, tmp_path):
+    (tmp_path / "filled.csv").write_text("mine")
+    assert "--force" in comanifold("impute", file, "-o", "filled.csv", code=1).error
+    text = comanifold("impute", file, "-o", "filled.csv", "--force").text
+    assert "kept as filled.csv.bak" in text
+    assert (tmp_path / "filled.csv.bak").read_text() == "mine"
+    assert (tmp_path / "filled.csv").read_text().startswith("gene,")
 
 
 @pytest.fixture
@@ -53,12 +62,12 @@ def shuffled(table, axis):
     return Table(table.values.take(order, axis), *names, corner="label")
 
 
-def test_rows_are_placed_where_they_were_whatever_the_order_of_columns(
+def test_rows_are_placed_where_they_were_in_any_order_of_columns(
     comanifold, results, board, tmp_path
 ):
     write_table(tmp_path / "new.csv", shuffled(board.table, 1))
-    told = comanifold("transform", "out", "new.csv", "-o", "placed.csv").told
-    assert "40 rows placed: placed.csv" in told
+    text = comanifold("transform", "out", "new.csv", "-o", "placed.csv").text
+    assert "40 rows placed: placed.csv" in text
     placed = read_table("placed.csv", header=True, delimiter=",")
     np.testing.assert_allclose(placed.values, results.row_embedding_, atol=1e-6)
     assert placed.row_names == board.table.row_names
@@ -76,24 +85,24 @@ def test_columns_are_placed_too(comanifold, results, board, tmp_path):
 
 
 @pytest.mark.usefixtures("results")
-def test_labels_that_do_not_match_are_named(comanifold, board, tmp_path):
+def test_missing_labels_are_named(comanifold, board, tmp_path):
     table = board.table
     write_table(
         tmp_path / "new.csv", Table(table.values[:, 2:], table.row_names, table.column_names[2:])
     )
-    told = comanifold("transform", "out", "new.csv", "-o", "placed.csv", code=1).error
-    assert "lacks 2 of the 30 columns of the fit: 'spalte\\n0 é', 'spalte\\n1 é'" in told
+    error = comanifold("transform", "out", "new.csv", "-o", "placed.csv", code=1).error
+    assert "lacks 2 of the 30 columns of the fit: 'spalte\\n0 é', 'spalte\\n1 é'" in error
     write_table(tmp_path / "new.csv", table.transposed())
-    told = comanifold("transform", "out", "new.csv", "-o", "placed.csv", code=1).error
-    assert "say --transpose" in told
+    error = comanifold("transform", "out", "new.csv", "-o", "placed.csv", code=1).error
+    assert "use --transpose" in error
     comanifold("transform", "out", "new.csv", "--transpose", "-o", "placed.csv", "-q")
     assert "no saved model" in comanifold("transform", ".", "new.csv", "-o", "x.csv", code=1).error
 
 
-def test_without_labels_the_order_has_to_do(comanifold, results, board, tmp_path):
+def test_without_labels_the_order_is_that_of_the_fit(comanifold, results, board, tmp_path):
     np.save(tmp_path / "new.npy", board.table.values[:5])
-    told = comanifold("transform", "out", "new.npy", "-o", "placed.csv").told
-    assert "in the order of the fit" in told
+    text = comanifold("transform", "out", "new.npy", "-o", "placed.csv").text
+    assert "in the order of the fit" in text
     placed = read_table("placed.csv", header=True, delimiter=",").values
     np.testing.assert_allclose(placed, results.row_embedding_[:5], atol=1e-6)
     np.save(tmp_path / "new.npy", board.table.values[:, :5])
@@ -104,36 +113,36 @@ def test_without_labels_the_order_has_to_do(comanifold, results, board, tmp_path
     assert "lacks" in comanifold("transform", "out", "new.csv", "-o", "x.csv", code=1).error
 
 
-def test_models_saved_from_python_serve_as_well(comanifold, board, tmp_path):
+def test_models_saved_from_python_can_be_used(comanifold, board, tmp_path):
     model = CoManifold().fit(board.table.values)
     model.save(tmp_path / "saved")
     np.save(tmp_path / "new.npy", board.table.values)
     comanifold("transform", "saved", "new.npy", "-o", "placed.npz", "-q")
     np.testing.assert_allclose(read_table("placed.npz").values, model.row_embedding_, atol=1e-6)
     np.save(tmp_path / "new.npy", board.table.values[:, :5])
-    told = comanifold("transform", "saved", "new.npy", "-o", "x.csv", code=1).error
-    assert "no labels of them" in told
+    error = comanifold("transform", "saved", "new.npy", "-o", "x.csv", code=1).error
+    assert "30 columns without labels" in error
 
 
-def test_impute_keeps_columns_of_text_or_says_so(comanifold, tmp_path):
+def test_text_columns_are_written_or_said_to_be_left_out(comanifold, tmp_path):
     rng = np.random.default_rng(0)
     rows = [f"p{i},{'fm'[i % 2]},{rng.normal():.3f},{rng.normal():.3f},{i % 4}" for i in range(12)]
     rows[3] = "p3,m,,1.5,2"
     (tmp_path / "t.csv").write_text("\n".join(["id,sex,a,b,c", *rows]) + "\n")
-    said = comanifold("impute", "t.csv", "-o", "full.csv").told
-    assert "Columns of text were written after the labels: 'sex'." in said
+    text = comanifold("impute", "t.csv", "-o", "full.csv").text
+    assert "Text columns were written after the labels: 'sex'." in text
     assert read_table("full.csv").annotations["rows"]["sex"] == ["f", "m"] * 6
-    said = comanifold("impute", "t.csv", "-o", "full.npz").told
-    assert "were left out: 'sex'" in said
+    text = comanifold("impute", "t.csv", "-o", "full.npz").text
+    assert "were left out: 'sex'" in text
 
 
-def test_doubts_before_a_fit_know_how_data_are_prepared(comanifold, tmp_path):
+def test_doubts_take_preprocessing_into_account(comanifold, tmp_path):
     rng = np.random.default_rng(0)
     values = rng.normal(size=(20, 3)) * [1, 1, 5000]
     (tmp_path / "t.csv").write_text(
         "id,a,b,c\n" + "".join(f"p{i},{','.join(map(str, row))}\n" for i, row in enumerate(values))
     )
-    plain = comanifold("impute", "t.csv", "-o", "plain.csv").told
+    plain = comanifold("impute", "t.csv", "-o", "plain.csv").text
     assert "use --standardize" in plain.split("Expected time")[0]
-    prepared = comanifold("impute", "t.csv", "-o", "other.csv", "--standardize").told
+    prepared = comanifold("impute", "t.csv", "-o", "other.csv", "--standardize").text
     assert "use --standardize" not in prepared

@@ -1,4 +1,4 @@
-"""Where results may go: empty folders, mount points, links; and what in them is left alone."""
+"""The results folder: which folders are accepted, and which files are left alone."""
 
 import os
 import subprocess
@@ -7,8 +7,6 @@ import sys
 import pytest
 
 from comanifold import CoManifold
-from comanifold._fit import sweep
-from comanifold.cli import _fit
 
 pytestmark = pytest.mark.usefixtures("pages")
 
@@ -25,7 +23,7 @@ def contents(folder):
 
 @pytest.fixture
 def mine(tmp_path):
-    """A folder of the user's with names like ours."""
+    """A function that makes a folder of the user with file names like ours."""
 
     def make(name):
         folder = tmp_path / name
@@ -37,16 +35,15 @@ def mine(tmp_path):
     return make
 
 
-def test_a_folder_of_the_user_named_like_a_checkpoint_stays(comanifold, file, mine, monkeypatch):
-    monkeypatch.setattr(_fit, "_LONG", 0.0)
+def test_a_folder_of_the_user_named_like_a_checkpoint_stays(comanifold, file, mine):
     folder = mine("res.checkpoint")
     before = contents(folder)
-    comanifold("fit", file, "-o", "res", *FIT)
+    comanifold("fit", file, "-o", "res", "--checkpoint-after", 0, *FIT)
     assert contents(folder) == before
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])
-def test_a_folder_of_the_user_with_files_named_like_ours_is_refused(comanifold, file, mine, force):
+def test_a_folder_of_the_user_with_files_named_like_ours_is_an_error(comanifold, file, mine, force):
     folder = mine("res")
     before = contents(folder)
     result = comanifold("fit", file, "-o", "res", *FIT, *force, code=1)
@@ -62,7 +59,7 @@ def test_a_model_is_not_saved_over_a_folder_with_files_named_like_ours(board, mi
     assert contents(folder) == before
 
 
-def test_other_files_among_results_stay_when_these_are_replaced(comanifold, file, tmp_path):
+def test_other_files_in_the_folder_stay_when_results_are_replaced(comanifold, file, tmp_path):
     comanifold("fit", file, "-o", "res", *FIT)
     for name in ("notes.txt", "model/notes.txt"):
         (tmp_path / "res" / name).write_text("mine")
@@ -72,7 +69,7 @@ def test_other_files_among_results_stay_when_these_are_replaced(comanifold, file
     assert CoManifold.load(tmp_path / "res" / "model").n_components == 3
 
 
-def test_results_that_were_edited_are_not_replaced(comanifold, file, tmp_path):
+def test_edited_results_are_not_replaced(comanifold, file, tmp_path):
     comanifold("fit", file, "-o", "res", *FIT)
     (tmp_path / "res" / "clusters.csv").write_text("with remarks of mine")
     (tmp_path / "res" / "report.html").write_text("with remarks of mine")
@@ -84,7 +81,7 @@ def test_results_that_were_edited_are_not_replaced(comanifold, file, tmp_path):
     assert contents(tmp_path / "res") == before
 
 
-def test_an_empty_folder_or_a_link_to_one_takes_the_results(comanifold, file, tmp_path):
+def test_results_go_to_an_empty_folder_or_a_link_to_one(comanifold, file, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "res").symlink_to("real")
     inode = (tmp_path / "real").stat().st_ino
@@ -97,7 +94,7 @@ def test_an_empty_folder_or_a_link_to_one_takes_the_results(comanifold, file, tm
 
 @pytest.fixture
 def mount(tmp_path):
-    """Mounts a file system of a size in memory, as a container does with a volume."""
+    """A function that mounts a file system in memory, as a container does with a volume."""
     mounted = []
 
     def make(megabytes):
@@ -116,7 +113,7 @@ def mount(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs mount")
-def test_a_mount_point_takes_the_results(comanifold, file, mount):
+def test_results_go_to_a_mount_point(comanifold, file, mount):
     volume = mount(40)
     comanifold("fit", file, "-o", volume, *FIT)
     assert (volume / "run.json").exists()
@@ -124,55 +121,21 @@ def test_a_mount_point_takes_the_results(comanifold, file, mount):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs mount")
-def test_too_little_room_is_told_before_the_fit(comanifold, file, mount, monkeypatch):
-    monkeypatch.setattr(CoManifold, "fit", lambda *_: pytest.fail("it was fitted"))
+def test_too_little_space_is_an_error_before_the_fit(comanifold, file, mount, monkeypatch):
+    monkeypatch.setattr(CoManifold, "fit", lambda *_, **__: pytest.fail("it was fitted"))
     volume = mount(2)
     assert "need about 8 MB" in comanifold("fit", file, "-o", volume, *FIT, code=1).error
     assert list(volume.iterdir()) == []
     full = mount(1)
     (full / "other").write_bytes(bytes(1 << 20))
-    told = comanifold("impute", file, "-o", full / "t.csv", "--jobs", "1", code=1).error
-    assert "No space left" in told
+    error = comanifold("impute", file, "-o", full / "t.csv", "--jobs", "1", code=1).error
+    assert "No space left" in error
     assert os.listdir(full) == ["other"]
 
 
-def test_a_fit_that_is_interrupted_keeps_its_parts_in_the_results_and_goes_on(
-    comanifold, file, tmp_path, monkeypatch
-):
-
-    monkeypatch.setattr(_fit, "_LONG", 0.0)
-    solve, n_solved = sweep._arm, []
-
-    def stop(*arguments):
-        n_solved.append(1)
-        if len(n_solved) == 9:
-            raise KeyboardInterrupt
-        return solve(*arguments)
-
-    monkeypatch.setattr(sweep, "_arm", stop)
-    stopped = comanifold("fit", file, "-o", "res", *FIT, code=1)
-    assert "the same command goes on" in stopped.error
-    assert list(tmp_path.glob("res/checkpoint-*-fit/*.npz"))
-    # Another fit to the same folder goes its own way, and clears both away when it is done.
-    n_before = len(n_solved)
-    comanifold("fit", file, "-o", "res", "--components", 3, *FIT)
-    assert len(n_solved) > n_before
-    assert not list(tmp_path.glob("res/checkpoint-*"))
-    assert (tmp_path / "res" / "run.json").exists()
-
-
-def test_a_second_fit_to_the_same_folder_is_refused(comanifold, file, tmp_path):
+def test_a_second_fit_to_the_same_folder_is_an_error(comanifold, file, tmp_path):
     from comanifold._io import OwnedFolder
     from comanifold.cli._results import KIND
 
     with OwnedFolder(tmp_path / "res", KIND):
         assert "in use by another run" in comanifold("fit", file, "-o", "res", *FIT, code=1).error
-
-
-def test_a_file_that_is_there_is_kept_when_it_is_replaced(comanifold, file, tmp_path):
-    (tmp_path / "filled.csv").write_text("mine")
-    assert "--force" in comanifold("impute", file, "-o", "filled.csv", code=1).error
-    told = comanifold("impute", file, "-o", "filled.csv", "--force").told
-    assert "kept as filled.csv.bak" in told
-    assert (tmp_path / "filled.csv.bak").read_text() == "mine"
-    assert (tmp_path / "filled.csv").read_text().startswith("gene,")

@@ -1,4 +1,4 @@
-"""`comanifold inspect`: how a file is read, without a fit."""
+"""`comanifold inspect`: how a file is read; and annotations from files."""
 
 import gzip
 
@@ -16,9 +16,9 @@ def survey(tmp_path):
     return "survey.csv"
 
 
-def test_what_was_understood_is_shown(comanifold, tmp_path, survey):
-    told = comanifold("inspect", survey).told
-    assert told.splitlines()[:10] == [
+def test_what_was_detected_is_listed(comanifold, tmp_path, survey):
+    text = comanifold("inspect", survey).text
+    assert text.splitlines()[:10] == [
         "survey.csv: 3 rows x 3 columns, 22.2% missing",
         "  Separator     semicolon",
         "  Encoding      utf-8",
@@ -30,23 +30,23 @@ def test_what_was_understood_is_shown(comanifold, tmp_path, survey):
         "  Annotations   sex of rows (f, m), unit of columns (kg)",
         "  Skipped before the table: 'Survey 2020'.",
     ]
-    assert told.splitlines()[-4:] == [
+    assert text.splitlines()[-4:] == [
         "  id           Q1       Q2  weight",
         "  p1          1.5        3    1250",
         "  p2      missing        4     950",
         "  p2 (2)      2.5  missing    1000",
     ]
-    assert "  Doubts:\n" in told
-    assert "--skip-footer 1" in told
+    assert "  Doubts:\n" in text
+    assert "--skip-footer 1" in text
     assert [entry.name for entry in tmp_path.iterdir()] == [survey]
 
 
-def test_no_doubts_are_told_as_such(comanifold, tmp_path):
+def test_no_doubts(comanifold, tmp_path):
     (tmp_path / "t.csv").write_text("g,a,b\nx,1.5,2\ny,3,\n")
-    assert "  Doubts: none.\n" in comanifold("inspect", "t.csv").told
+    assert "  Doubts: none.\n" in comanifold("inspect", "t.csv").text
 
 
-def test_everything_as_json(comanifold, survey):
+def test_json_output(comanifold, survey):
     outcome = comanifold("inspect", survey, "--json").json
     assert outcome["shape"] == [3, 3]
     assert outcome["read_as"] == {
@@ -63,40 +63,40 @@ def test_everything_as_json(comanifold, survey):
     assert outcome["preview"]["values"][1] == [None, 4, 950]
 
 
-def test_options_are_those_of_reading(comanifold, tmp_path):
+def test_reading_options(comanifold, tmp_path):
     (tmp_path / "t.tsv").write_text("made by hand\nx\t1,500\ny\t2,500\nend of file\n")
     assert "--decimal ," in comanifold("inspect", "t.tsv", code=1).error
     options = ["--skip-rows", 1, "--skip-footer", 1, "--thousands", ",", "--no-header"]
-    told = comanifold("inspect", "t.tsv", *options).told
-    assert "Thousands     comma" in told
-    assert told.splitlines()[-1].split() == ["y", "2500"]
-    assert "Doubts: none." in told
+    text = comanifold("inspect", "t.tsv", *options).text
+    assert "Thousands     comma" in text
+    assert text.splitlines()[-1].split() == ["y", "2500"]
+    assert "Doubts: none." in text
     options = ["--long", "1,2,3", "--missing", "x", "--censored", "limit", "--encoding", "utf-8"]
     (tmp_path / "long.csv").write_text("a,p,1\na,q,x\nb,p,<3\n")
-    told = comanifold("inspect", "long.csv", *options).told
-    assert told.splitlines()[-1].split() == ["b", "3", "missing"]
+    text = comanifold("inspect", "long.csv", *options).text
+    assert text.splitlines()[-1].split() == ["b", "3", "missing"]
 
 
-def test_wide_and_long_tables_are_cut_in_the_preview(comanifold, tmp_path):
+def test_large_tables_are_truncated_in_the_preview(comanifold, tmp_path):
     lines = ["g," + ",".join(f"a rather long name {j}" for j in range(9))]
     lines += [f"row {i}," + ",".join("0.1" for _ in range(9)) for i in range(20)]
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
-    preview = comanifold("inspect", "t.csv.gz").told.splitlines()[-7:]
+    preview = comanifold("inspect", "t.csv.gz").text.splitlines()[-7:]
     assert [line.split()[0] for line in preview] == ["g", "row", "row", "row", "row", "row", "…"]
     assert preview[0].endswith("…")
     assert all(len(line) < 120 for line in preview)
 
 
-def test_other_formats_are_shown_as_well(comanifold, tmp_path):
+def test_other_formats(comanifold, tmp_path):
     import numpy as np
 
     np.save(tmp_path / "t.npy", np.array([[1.0, np.nan], [2e9, 4.25]]))
-    told = comanifold("inspect", "t.npy").told
-    assert "t.npy: 2 rows x 2 columns, 25.0% missing" in told
-    assert "4.25" in told
+    text = comanifold("inspect", "t.npy").text
+    assert "t.npy: 2 rows x 2 columns, 25.0% missing" in text
+    assert "4.25" in text
 
 
-def test_the_top_of_a_fit_tells_the_same_and_text_colours_the_report(comanifold, tmp_path, pages):
+def test_a_fit_describes_its_table_and_text_columns_colour_the_report(comanifold, tmp_path, pages):
     lines = ["id,sex,a,b,c,d,a"]
     lines += [
         f"p{i},{'fm'[i % 2]}," + ",".join(f"{(i * j) % 7 + 0.5 * (i % 2)}" for j in range(1, 6))
@@ -104,8 +104,8 @@ def test_the_top_of_a_fit_tells_the_same_and_text_colours_the_report(comanifold,
     ]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     (tmp_path / "known.csv").write_text("id,age\n" + "".join(f"p{i},{i}\n" for i in range(12)))
-    told = comanifold("fit", "t.csv", "-o", "out", "--no-check", "--annotations", "known.csv").told
-    assert "Annotations of rows, not part of the matrix: 'sex'." in told
-    assert "names of columns that occur more than once: 'a'" in told
+    text = comanifold("fit", "t.csv", "-o", "out", "--no-check", "--annotations", "known.csv").text
+    assert "Annotations of rows, not part of the matrix: 'sex'." in text
+    assert "names of columns that occur more than once: 'a'" in text
     assert pages["annotations"]["rows"]["sex"][:2] == ["f", "m"]
     assert pages["annotations"]["rows"]["age"][:2] == [0, 1]

@@ -1,4 +1,4 @@
-"""`comanifold reproduce` as a user meets it."""
+"""`comanifold reproduce`: options, errors, signals and clusters."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def comanifold(*arguments, **options):
     )
 
 
-def test_help_says_what_there_is_and_how_to_begin():
+def test_help_lists_options_and_an_example():
     shown = comanifold("reproduce", "--help")
     assert shown.returncode == 0
     for word in ("--realizations", "--jobs", "--only", "--quick", "Figure 3", "Example:"):
@@ -48,7 +48,7 @@ def test_version():
         (["reproduced"], "No such command"),
     ],
 )
-def test_mistakes_are_told_without_a_traceback(arguments, words, tmp_path):
+def test_invalid_options_are_errors_without_a_traceback(arguments, words, tmp_path):
     result = comanifold(*arguments, cwd=tmp_path)
     assert result.returncode == 2
     assert words in result.stderr
@@ -56,7 +56,7 @@ def test_mistakes_are_told_without_a_traceback(arguments, words, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_missing_data_are_told_at_once(tmp_path):
+def test_missing_data_are_an_error_at_once(tmp_path):
     result = comanifold(
         "reproduce", "--out", tmp_path / "out", env={"COMANIFOLD_DATA": str(tmp_path)}
     )
@@ -86,8 +86,8 @@ def tables(out):
     return {f: f.read_bytes() for f in out.glob("data/*/*.csv") if not f.name.startswith(".")}
 
 
-def begin(out, *arguments, **options):
-    """The command, in the middle of its work."""
+def start(out, *arguments, **options):
+    """Start the command, and return it once it has finished a part."""
     process = subprocess.Popen(
         [sys.executable, "-m", "comanifold", "reproduce", "appendix", "--out", out, *arguments],
         stdout=subprocess.PIPE,
@@ -103,7 +103,7 @@ def begin(out, *arguments, **options):
 
 
 def running(group):
-    """How many processes of a group there are."""
+    """Return the number of processes in a group."""
     table = subprocess.run(
         ["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True
     )
@@ -113,16 +113,16 @@ def running(group):
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 @pytest.mark.parametrize(("name", "exit_code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_asked_to_stop_it_ends_its_workers_and_says_how_to_go_on(tmp_path, name, exit_code):
-    process = begin(tmp_path, "--jobs", "2")
+def test_a_signal_ends_the_workers_and_says_how_to_resume(tmp_path, name, exit_code):
+    process = start(tmp_path, "--jobs", "2")
     try:
         began = time.monotonic()
         os.killpg(process.pid, getattr(signal, name))
-        _, told = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=60)
         assert time.monotonic() - began < 10
         assert process.returncode == exit_code
-        assert "the same command goes on" in told
-        assert "Traceback" not in told
+        assert "run the same command to resume" in error
+        assert "Traceback" not in error
         while running(process.pid) and time.monotonic() - began < 10:
             time.sleep(0.1)
         assert running(process.pid) == 0
@@ -131,7 +131,7 @@ def test_asked_to_stop_it_ends_its_workers_and_says_how_to_go_on(tmp_path, name,
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_a_folder_in_use_is_refused(tmp_path):
+def test_a_folder_in_use_is_an_error(tmp_path):
     with OwnedFolder(tmp_path, "set of experiments"):
         second = comanifold("reproduce", "appendix", "--out", tmp_path)
     assert second.returncode == 1
@@ -140,10 +140,10 @@ def test_a_folder_in_use_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs limits")
-def test_a_full_disk_ends_the_run_and_leaves_what_was_there(tmp_path):
+def test_a_full_disk_ends_the_run_and_leaves_existing_files(tmp_path):
     import resource
 
-    process = begin(tmp_path, "--jobs", "1")
+    process = start(tmp_path, "--jobs", "1")
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     before = tables(tmp_path)
@@ -155,7 +155,7 @@ def test_a_full_disk_ends_the_run_and_leaves_what_was_there(tmp_path):
         "--jobs",
         "1",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
-        # What counts branches would want to write as well.
+        # Coverage would write files as well.
         env={name: value for name, value in os.environ.items() if "COVERAGE" not in name},
     )
     assert result.returncode == 1
@@ -175,10 +175,10 @@ def test_a_dask_cluster_gives_the_same_tables_also_when_a_worker_is_killed(tmp_p
         distributed.Client(cluster) as client,
     ):
         worker = next(iter(client.run(os.getpid).values()))
-        process = begin(tmp_path / "dask", "--dask", cluster.scheduler_address)
+        process = start(tmp_path / "dask", "--dask", cluster.scheduler_address)
         os.kill(worker, signal.SIGKILL)
-        printed, told = process.communicate(timeout=300)
-    assert process.returncode == 0, told
+        printed, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
     assert "claims" in printed or "tables" in printed
     assert comanifold("reproduce", "appendix", "--out", tmp_path / "here").returncode == 0
     files = list((tmp_path / "here" / "tables").iterdir())

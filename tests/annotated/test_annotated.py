@@ -1,8 +1,11 @@
-"""Annotated data in, embeddings and graphs where scanpy looks for them."""
+"""AnnData in, embeddings and graphs where scanpy expects them."""
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from oracles.annotated import annotated, assert_is_result
+from oracles.annotated import anndata, annotated, assert_is_result
 from scipy import sparse
 from sklearn.cluster import SpectralClustering
 from sklearn.manifold import Isomap
@@ -12,16 +15,16 @@ from comanifold import CoManifold
 from comanifold.annotated import co_manifold
 from comanifold.datasets import make_checkerboard, remove_entries
 
-# The same numbers as those of the array
+# The same numbers as those of a fit to the array
 
 
-def test_it_is_the_fit_to_the_array_bit_for_bit(fitted, X):
+def test_results_equal_those_of_a_fit_to_the_array(fitted, X):
     model = CoManifold().fit(X)
     assert_is_result(fitted, model)
     about = fitted.uns["comanifold"]
     np.testing.assert_array_equal(about["obs_eigenvalues"], model.row_eigenvalues_)
     np.testing.assert_array_equal(about["var_eigenvalues"], model.column_eigenvalues_)
-    assert about["scales"]["n_row_clusters"].tolist() == [s.n_row_clusters for s in model.scales_]
+    assert about["scales"]["n_row_clusters"].tolist() == model.scales_["n_row_clusters"].tolist()
     np.testing.assert_array_equal(fitted.X, X)
 
 
@@ -41,13 +44,13 @@ def test_layers_keys_and_parameters(adata, board):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 @pytest.mark.parametrize("zeros", ["observed", "missing"])
-def test_zeros_mean_what_is_said_in_every_form(board, form, zeros):
+def test_zeros_are_observed_or_missing_in_dense_and_sparse_matrices(board, form, zeros):
     counts = np.where(np.quantile(board.X, 0.4, axis=1)[:, None] < board.X, board.X + 5.0, 0.0)
     with_nan = counts.copy()
     with_nan[2, 3] = np.nan
     stored = form(with_nan)
     if sparse.issparse(stored):
-        stored.data[7] = 0.0  # a zero that is stored is a zero
+        stored.data[7] = 0.0  # stored zeros count as zeros
         with_nan = stored.toarray()
     adata = annotated(stored)
     co_manifold(adata, zeros=zeros)
@@ -69,7 +72,7 @@ def test_integers_and_single_precision(board):
 
 
 @pytest.mark.parametrize("distances", ["dense", "sparse"])
-def test_graphs_hold_the_nearest_and_their_affinities(adata, X, distances):
+def test_graphs_contain_the_nearest_neighbours_and_their_affinities(adata, X, distances):
     co_manifold(adata, distances=distances, n_connected=8)
     model = CoManifold(distances=distances).fit(X)
     for mode, pairs in (("row", adata.obsp), ("column", adata.varp)):
@@ -104,7 +107,7 @@ def test_graphs_of_other_embeddings_have_local_bandwidths(adata, fitted):
     assert adata.uns["comanifold"]["parameters"]["embedding"].startswith("Isomap")
 
 
-def test_duplicates_are_neighbours_at_no_distance(board):
+def test_duplicates_are_neighbours_at_distance_zero(board):
     X = board.X.copy()
     X[1] = X[0]
     adata = annotated(X)
@@ -115,7 +118,7 @@ def test_duplicates_are_neighbours_at_no_distance(board):
     assert adata.obsp["comanifold_connectivities"][0, 1] == 1.0
 
 
-def test_few_points_have_as_many_neighbours_as_there_are(board):
+def test_small_data_have_fewer_neighbours(board):
     adata = annotated(board.X[:10, :8])
     co_manifold(adata)
     assert adata.uns["comanifold"]["params"]["n_neighbors"] == 10
@@ -141,7 +144,7 @@ def test_unobserved_rows_and_columns_stay_in_place_without_neighbours(X):
         assert np.isfinite(graph.data).all()
 
 
-# What comes after
+# Clustering on the graphs
 
 
 def test_groups_are_found_on_the_connectivities(fitted, board):
@@ -150,9 +153,114 @@ def test_groups_are_found_on_the_connectivities(fitted, board):
     assert adjusted_rand_score(board.row_labels, labels) > 0.9
 
 
-def test_more_neighbours_than_sparse_distances_are_refused():
+def test_more_neighbours_than_sparse_distances_are_an_error():
     adata = annotated(
         remove_entries(make_checkerboard(150, 20, random_state=0).X, 0.3, random_state=0)
     )
     with pytest.raises(ValueError, match=r"n_connected=140 is more than the \d+ distances"):
         co_manifold(adata, distances="sparse", scale_weights="cost", n_connected=140)
+
+
+# Copies, views, files, and invalid arguments
+
+
+def test_a_copy_leaves_adata_unchanged(adata):
+    before = adata.copy()
+    result = co_manifold(adata, copy=True)
+    for part in ("obsm", "varm", "obsp", "varp", "layers", "uns"):
+        assert set(getattr(adata, part)) == set(getattr(before, part))
+        assert len(getattr(result, part)) > len(getattr(adata, part))
+    assert co_manifold(adata) is None
+    np.testing.assert_array_equal(adata.obsm["X_comanifold"], result.obsm["X_comanifold"])
+
+
+def test_a_view_becomes_an_object_of_its_own(adata):
+    part = adata[:25, 3:]
+    assert part.is_view
+    expected = CoManifold().fit(np.asarray(part.X))
+    co_manifold(part)
+    assert_is_result(part, expected)
+    assert not part.is_view
+    assert "comanifold" not in adata.uns
+    assert "X_comanifold" not in adata.obsm
+
+
+def test_a_second_call_replaces_the_first(adata, fitted):
+    co_manifold(adata, n_components=3, n_connected=5)
+    co_manifold(adata)
+    np.testing.assert_array_equal(adata.obsm["X_comanifold"], fitted.obsm["X_comanifold"])
+    assert adata.uns["comanifold"]["params"] == fitted.uns["comanifold"]["params"]
+    assert abs(adata.obsp["comanifold_distances"] - fitted.obsp["comanifold_distances"]).nnz == 0
+
+
+def test_results_can_be_subset(fitted):
+    part = fitted[:12, :9].copy()
+    assert part.obsm["X_comanifold"].shape == (12, 2)
+    assert part.obsp["comanifold_connectivities"].shape == (12, 12)
+    assert part.varp["comanifold_distances"].shape == (9, 9)
+
+
+def test_results_survive_a_file(adata, tmp_path):
+    co_manifold(adata, n_neighbors=(4, 5), bandwidth=("local", 6), penalty="log")
+    adata.write_h5ad(tmp_path / "result.h5ad")
+    back = anndata.read_h5ad(tmp_path / "result.h5ad")
+    np.testing.assert_array_equal(back.obsm["X_comanifold"], adata.obsm["X_comanifold"])
+    np.testing.assert_array_equal(back.varm["comanifold"], adata.varm["comanifold"])
+    np.testing.assert_array_equal(
+        back.layers["comanifold_filled"], adata.layers["comanifold_filled"]
+    )
+    for part in ("obsp", "varp"):
+        for name, graph in getattr(adata, part).items():
+            assert abs(getattr(back, part)[name] - graph).nnz == 0
+    about, written = back.uns["comanifold"], adata.uns["comanifold"]
+    assert about["params"] == written["params"]
+    assert set(about) == set(written)
+    assert about["parameters"]["bandwidth"] == str(("local", 6))
+    assert about["parameters"]["penalty"] == "log"
+    np.testing.assert_array_equal(about["scales"]["weight"], written["scales"]["weight"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layer": "counts"}, "layer 'counts' is not among the layers of adata: none"),
+        ({"zeros": "drop"}, "zeros must be one of 'observed', 'missing', got 'drop'"),
+        ({"absent": "zero"}, "absent is not used here: set zeros"),
+        ({"key_added": ""}, "key_added must be a name, got ''"),
+        ({"n_connected": 1}, "n_connected must be an integer of at least 2, got 1"),
+        ({"n_connected": 2.5}, "n_connected must be an integer of at least 2, got 2.5"),
+        ({"traversal": "none"}, "traversal must be one of"),
+    ],
+)
+def test_invalid_arguments_are_errors_and_change_nothing(adata, options, message):
+    with pytest.raises(ValueError, match=message):
+        co_manifold(adata, **options)
+    assert not adata.uns
+    assert not adata.obsm
+
+
+def test_other_types_are_errors_with_advice(X, adata, tmp_path):
+    with pytest.raises(ValueError, match="adata must be an AnnData, got ndarray: use CoManifold"):
+        co_manifold(X)
+    with pytest.raises(ValueError, match="X is None: name the layer"):
+        co_manifold(anndata.AnnData(obs=adata.obs, var=adata.var))
+    adata.write_h5ad(tmp_path / "data.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "data.h5ad", backed="r")
+    with pytest.raises(ValueError, match=r"backed by a file.*adata\.to_memory\(\)"):
+        co_manifold(backed)
+    backed.file.close()
+
+
+def test_without_anndata_the_extra_is_named(monkeypatch, X):
+    monkeypatch.setitem(sys.modules, "anndata", None)
+    with pytest.raises(ImportError, match=r"pip install 'comanifold\[anndata\]'"):
+        co_manifold(X)
+
+
+def test_anndata_is_not_imported_before_it_is_needed():
+    code = (
+        "import sys, comanifold; comanifold.CoManifold, comanifold.annotated.co_manifold; "
+        "print([name for name in ('anndata', 'h5py') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
