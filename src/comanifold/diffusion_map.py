@@ -244,8 +244,8 @@ def _warn_if_disconnected(walk: Any) -> None:
     n_parts = connected_components(sparse.csr_array(walk != 0.0), directed=False)[0]
     if n_parts > 1:
         warnings.warn(
-            f"the affinities fall into {n_parts} connected components: the embedding separates them, "
-            "and distances between them have no meaning. Use a larger bandwidth to connect them",
+            f"the affinities fall into {n_parts} connected components: the embedding separates "
+            "them, and distances between them have no meaning. A larger bandwidth connects them",
             UserWarning,
             stacklevel=levels_to_caller(),
         )
