@@ -1,5 +1,6 @@
 """Sphinx configuration. Nothing is downloaded: `make docs` works without a network."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ import comanifold
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 os.environ["MPLBACKEND"] = "Agg"
+# A dependency of the theme shows all messages of level INFO.
+logging.getLogger("comanifold").setLevel(logging.WARNING)
 
 project = "comanifold"
 author = project_copyright = "The comanifold developers"
