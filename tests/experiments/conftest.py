@@ -6,7 +6,7 @@ from sklearn.utils import Bunch
 
 from comanifold.datasets import make_clusters, make_linkage, make_linkage2
 from comanifold.experiments import _units
-from comanifold.experiments._cases import DATA_SETS
+from comanifold.experiments._methods import DATA_SETS
 
 
 def make_groups():

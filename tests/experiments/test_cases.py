@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from comanifold.experiments._cases import make_case
+from comanifold.experiments._methods import make_case
 
 
 @pytest.mark.usefixtures("small_data")

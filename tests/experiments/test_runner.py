@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 from comanifold import DiffusionMap
 from comanifold._io import OwnedFolder
 from comanifold.baselines import SoftImpute
-from comanifold.experiments._runner import Unit, collect, run_units
+from comanifold.experiments._units import Unit, collect, run_units
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import os
 import subprocess
 import sys
 
-from comanifold._io.locks import is_file_at, try_lock
+from comanifold._io.files import is_file_at, try_lock
 
 HOLD = """
 import sys, time
-from comanifold._io.locks import try_lock
+from comanifold._io.files import try_lock
 file = open(sys.argv[1], "r+b")
 print(try_lock(file), flush=True)
 time.sleep(600)

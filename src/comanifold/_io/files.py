@@ -1,9 +1,13 @@
-"""Atomic writing of single files, and the temporary folders for it.
+"""Atomic writing of single files, and the temporary folders and locks for it.
 
 Every file is written to a temporary folder in the file system of its target, and moved when it is
 complete. The name of a temporary folder ends with a random token. A list in the folder repeats
 the token and names each file before it is created. By this list, and by the lock on it, the next
 process recognises what a killed process has left, and deletes that and nothing else.
+
+Locks are on open files: the system releases them when their process ends, however it ends. They
+are not those of `filelock`, whose `FileLock` leaves lock files in the folders of users, and whose
+`lock_descriptor` locks the first byte, so that on Windows nobody else can read a manifest in use.
 """
 
 import errno
@@ -17,7 +21,50 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from .locks import is_file_at, try_lock
+# On Windows other processes cannot read a locked byte: this one is never written.
+_LOCKED_BYTE = 1 << 40
+
+
+def try_lock(file: IO[bytes]) -> bool:
+    """Lock a file without waiting; return False if another process has locked it.
+
+    Raises
+    ------
+    OSError
+        If the file system does not support locks.
+    """
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        return _try_lock_on_windows(file)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _try_lock_on_windows(file: IO[bytes]) -> bool:
+    import msvcrt
+
+    position = file.tell()
+    file.seek(_LOCKED_BYTE)
+    try:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    except PermissionError:
+        return False
+    finally:
+        file.seek(position)
+    return True
+
+
+def is_file_at(file: IO[bytes], path: Path) -> bool:
+    """Whether an open file is still the one at a path, and was not deleted or replaced."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
 
 _PREFIX = ".comanifold-"
 LIST = "files.txt"

@@ -27,14 +27,15 @@ from .files import (
     clear_leftovers,
     explain_errors,
     flush_to_disk,
+    is_file_at,
     is_inside,
     is_regular,
     is_temporary_name,
     move_to_new,
     new_token,
     remove_own,
+    try_lock,
 )
-from .locks import is_file_at, try_lock
 
 MANIFEST = ".comanifold.json"
 _FORMAT = "comanifold folder 1"

@@ -15,7 +15,6 @@ from .._io import OwnedFolder
 from .._validation import check_choice
 from ..plotting._style import SETTINGS
 from . import _units as units
-from ._cases import DATA_SETS, GROUPED
 from ._figures import (
     Figures,
     Tables,
@@ -26,9 +25,9 @@ from ._figures import (
     draw_geometry,
     draw_workflow,
 )
-from ._methods import IMPUTATIONS, METHODS, PAPER
-from ._runner import Failure, Unit, collect, run_units
+from ._methods import DATA_SETS, GROUPED, IMPUTATIONS, METHODS, PAPER
 from ._summary import CHECKS, SUMMARISED, Claim, as_markdown, summarise
+from ._units import Failure, Unit, collect, run_units
 
 _KIND = "set of experiments"
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._components import component_labels, shortest_links
+from ._graph import component_labels, shortest_links
 from ._masked_distances import Rows
 
 Array = NDArray[np.float64]

@@ -1,20 +1,292 @@
-"""The contents of the page, as text, numbers, lists and dictionaries."""
+"""A fitted model as the values that the report page shows."""
 
+import base64
+import numbers
+import re
 import sys
+import zlib
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .._validation import listing
-from ._matrix import cell_size, matrix_data, pack, scale_data
-from ._names import check_annotations, check_names, colourings, in_order
 
 if TYPE_CHECKING:
     from ..co_manifold import CoManifold
+
+# Separates the group in a name from the rest, as in Colon_12.
+_SEPARATOR = re.compile(r"[_.:|\s]")
+_MAX_GROUPS = 20
+
+
+def check_names(given: Any, known: Any, *, mode: str, size: int) -> list[str]:
+    """Validate names; by default return those known from the data, else numbers from 1."""
+    if given is None:
+        given = known
+    if given is None:
+        return [f"{mode} {number}" for number in range(1, size + 1)]
+    return [str(name) for name in _check_length(given, f"{mode}_names", mode=mode, size=size)]
+
+
+def check_annotations(given: Any, sizes: dict[str, int]) -> dict[str, dict[str, list[Any]]]:
+    """Validate annotations; return lists by mode and name."""
+    given = {} if given is None else given
+    if not isinstance(given, dict) or not set(given) <= set(sizes):
+        raise ValueError(
+            'annotations must be {"rows": {name: values}, "columns": {name: values}}, got '
+            f"{sorted(map(str, given)) if isinstance(given, dict) else type(given).__name__}"
+        )
+    checked = {}
+    for mode, size in sizes.items():
+        named = given.get(mode) or {}
+        if not hasattr(named, "items"):
+            raise ValueError(
+                f'annotations["{mode}"] must be {{name: values}}, got {type(named).__name__}'
+            )
+        checked[mode] = {
+            str(name): _check_length(
+                values, f'annotations["{mode}"][{str(name)!r}]', mode=mode[:-1], size=size
+            )
+            for name, values in named.items()
+        }
+    return checked
+
+
+def colourings(names: list[str], annotations: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Return what points can be coloured by: annotations, and groups in their names."""
+    found = [_colouring(name, values) for name, values in annotations.items()]
+    groups = _groups(names)
+    if groups:
+        found.append(_colouring("first part of the name", groups))
+    elif 1 < len(set(names)) <= min(_MAX_GROUPS, len(names) // 2):
+        found.append(_colouring("name", list(names)))
+    return found
+
+
+def _check_length(values: Any, what: str, *, mode: str, size: int) -> list[Any]:
+    """Validate that values is a sequence of this size; return it as a list."""
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        values = values.tolist() if hasattr(values, "tolist") else values
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise ValueError(f"{what} must be a list of {size} values, got {values!r}")
+    if len(values) != size:
+        raise ValueError(f"{what} must have one value for each {mode}, {size}; got {len(values)}")
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+
+
+def _groups(names: list[str]) -> list[str] | None:
+    """Return the first part of each name, if there are a few distinct ones; else None."""
+    groups = [_SEPARATOR.split(name, maxsplit=1)[0] for name in names]
+    n_groups = len(set(groups))
+    is_useful = 1 < n_groups <= min(_MAX_GROUPS, len(names) // 2) and n_groups < len(set(names))
+    return groups if is_useful else None
+
+
+def _colouring(name: str, values: list[Any]) -> dict[str, Any]:
+    """Return values as numbers, or as codes of their distinct texts, most frequent first."""
+    is_missing = [_is_missing(value) for value in values]
+    there = [value for value, gone in zip(values, is_missing, strict=True) if not gone]
+    if there and all(_is_number(value) for value in there):
+        numbers_ = [
+            None if gone else float(value) for value, gone in zip(values, is_missing, strict=True)
+        ]
+        return {"name": name, "kind": "number", "values": numbers_}
+    texts = np.array([str(value) for value in there], dtype=object)
+    levels, counts = np.unique(texts.astype(str), return_counts=True)
+    ranked = [str(level) for level in levels[np.argsort(-counts, kind="stable")]]
+    code = {level: number for number, level in enumerate(ranked)}
+    codes = [
+        -1 if gone else code[str(value)] for value, gone in zip(values, is_missing, strict=True)
+    ]
+    return {"name": name, "kind": "text", "levels": ranked, "values": codes}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and np.isfinite(value)
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN differs from itself; the truth value of pandas' NA is an error.
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return True
+
+
+def in_order(colouring: dict[str, Any], order: NDArray[np.intp]) -> dict[str, Any]:
+    """Return a colouring with its points in another order."""
+    return {**colouring, "values": [colouring["values"][i] for i in order]}
+
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+# Estimates are rounded to this many steps between the minimum and the maximum of their scale.
+_STEPS = 65_534
+_NO_VALUE = 65_535
+
+# NumPy types by the names of the JavaScript typed arrays.
+_TYPES = {
+    "Float64Array": "<f8",
+    "Float32Array": "<f4",
+    "Int32Array": "<i4",
+    "Uint16Array": "<u2",
+    "Uint8Array": "u1",
+}
+
+
+def pack(values: Any, kind: str) -> dict[str, str]:
+    """Return an array as a typed array of JavaScript, compressed and in base 64."""
+    raw = np.ascontiguousarray(values, dtype=_TYPES[kind]).tobytes()
+    return {"type": kind, "data": base64.b64encode(zlib.compress(raw, 9)).decode("ascii")}
+
+
+def cell_size(n_points: int, max_cells: int) -> int:
+    """Return how many neighbours in the organised order share a cell of the picture."""
+    return -(-n_points // max_cells)
+
+
+def matrix_data(model: "CoManifold", steps: list[int]) -> dict[str, Any]:
+    """Return the observed and the filled-in matrix, averaged over cells, in standard units.
+
+    A cell has ``steps[0]`` rows and ``steps[1]`` columns that are neighbours in the organised
+    order.
+    """
+    place = np.ix_(model.row_order_, model.column_order_)
+    observed, filled = model.data_[place], model.filled_[place]
+    is_there = ~np.isnan(observed)
+    sizes = _cell_sums(np.ones_like(filled), steps)
+    counts = _cell_sums(is_there.astype(float), steps)
+    known = _cell_sums((~np.isnan(filled)).astype(float), steps)
+    in_units = (np.nan_to_num(filled) - model.mean_) / model.scale_
+    filled_cells = _divide(_cell_sums(np.where(np.isnan(filled), 0.0, in_units), steps), known)
+    limits = np.nanquantile(filled_cells, [0.01, 0.99]) * model.scale_ + model.mean_
+    data = {
+        "size": list(sizes.shape),
+        "mean": float(model.mean_),
+        "unit": float(model.scale_),
+        "limits": [float(limit) for limit in limits],
+        "share_observed": pack(np.ceil(255.0 * counts / sizes), "Uint8Array"),
+        "filled": pack(filled_cells, "Float32Array"),
+    }
+    if max(steps) > 1:
+        seen = np.where(is_there, in_units, 0.0)
+        data["observed"] = pack(_divide(_cell_sums(seen, steps), counts), "Float32Array")
+    return data
+
+
+def scale_data(model: "CoManifold", steps: list[int], max_values: int) -> dict[str, Any]:
+    """Return the clusters and the estimates of all scales, concatenated.
+
+    Clusters are numbered from 0 in the organised order, -1 where nothing is observed. An estimate
+    is constant on blocks, so it is stored as a table of block values and the group of each row
+    and column of cells. If the tables of all scales have more than `max_values` values, the
+    largest are averaged over neighbours.
+    """
+    blocks = [model.blocks_at(index=i) for i in range(len(model.scales_["l"]))]
+    own = [  # the labels of each scale, by mode, in the organised order
+        [scale.row_labels[model.row_order_] for scale in blocks],
+        [scale.column_labels[model.column_order_] for scale in blocks],
+    ]
+    labels = [[_renumbered(label) for label in of_mode] for of_mode in own]
+    groups = [
+        [_cell_groups(label, step) for label in of_mode]
+        for of_mode, step in zip(labels, steps, strict=True)
+    ]
+    sizes = [[int(group.max()) + 1 for group in of_mode] for of_mode in groups]
+    max_groups = _max_groups(sizes, max_values)
+    tables, limits, shapes = [], [], []
+    for i, scale in enumerate(blocks):
+        values = (scale.values - model.mean_) / model.scale_
+        means = np.pad(values, ((0, 1), (0, 1)), constant_values=np.nan)
+        for mode in (0, 1):
+            groups[mode][i] = _limit_groups(groups[mode][i], max_groups)
+            means = _group_means(means, own[mode][i], groups[mode][i], steps[mode], axis=mode)
+        codes, low, high = _rounded(means)
+        tables.append(codes.ravel())
+        limits.append([low, high])
+        shapes.append(list(codes.shape))
+    return {
+        "row_labels": pack(labels[0], "Int32Array"),
+        "column_labels": pack(labels[1], "Int32Array"),
+        "row_groups": pack(groups[0], "Int32Array"),
+        "column_groups": pack(groups[1], "Int32Array"),
+        "shapes": shapes,
+        "limits": limits,
+        "values": pack(np.concatenate(tables), "Uint16Array"),
+        "is_averaged": max_groups < max(map(max, sizes)),
+    }
+
+
+def _cell_sums(values: Array, steps: list[int]) -> Array:
+    """Return the sums over cells of steps[0] rows and steps[1] columns."""
+    for axis, step in enumerate(steps):
+        values = np.add.reduceat(values, np.arange(0, values.shape[axis], step), axis=axis)
+    return values
+
+
+def _divide(sums: Array, counts: Array) -> Array:
+    """Return sums / counts, NaN where the count is zero."""
+    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+
+
+def _renumbered(labels: Labels) -> Labels:
+    """Return the labels numbered in order of first appearance; -1 stays."""
+    names, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    first = np.where(names < 0, len(labels), first)
+    rank = np.argsort(np.argsort(first))
+    return np.where(labels < 0, -1, rank[inverse])
+
+
+def _cell_groups(labels: Labels, step: int) -> Labels:
+    """Return the group of each cell; cells with the same multiset of labels form a group."""
+    n_lost = -len(labels) % step
+    cells = np.sort(np.append(labels, np.full(n_lost, -2)).reshape(-1, step), axis=1)
+    return _renumbered(np.unique(cells, axis=0, return_inverse=True)[1].ravel())
+
+
+def _limit_groups(groups: Labels, max_groups: int) -> Labels:
+    """Return the groups, or runs of neighbouring cells if there are too many groups."""
+    if groups.max() < max_groups:
+        return groups
+    return np.arange(len(groups)) // -(-len(groups) // max_groups)
+
+
+def _max_groups(sizes: list[list[int]], max_values: int) -> int:
+    """Return the largest number of groups per mode for which all tables fit in max_values."""
+    rows, columns = np.array(sizes)
+    for most in range(int(max(rows.max(), columns.max())), 1, -1):
+        if (np.minimum(rows, most) * np.minimum(columns, most)).sum() <= max_values:
+            return most
+    return 1
+
+
+def _group_means(means: Array, labels: Labels, groups: Labels, step: int, *, axis: int) -> Array:
+    """Return the mean of each group over its members; members without a label are ignored."""
+    n_groups = int(groups.max()) + 1
+    members = np.zeros((n_groups, means.shape[axis]))
+    np.add.at(members, (groups[np.arange(len(labels)) // step], labels), 1.0)
+    members[:, -1] = 0.0  # label -1: no value
+    known = np.moveaxis(np.nan_to_num(means), axis, 0)
+    sums = np.moveaxis(np.tensordot(members, known, axes=1), 0, axis)
+    totals = np.expand_dims(members.sum(axis=1), 1 - axis)
+    has_values = np.broadcast_to(totals, sums.shape)
+    lost = np.isnan(means).all(axis=axis, keepdims=True)
+    return np.where(lost, np.nan, _divide(sums, has_values))
+
+
+def _rounded(values: Array) -> tuple[NDArray[np.uint16], float, float]:
+    """Return values rounded to integer steps, with their minimum and maximum."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    shares = (values - low) / (high - low or 1.0)
+    codes = np.where(np.isnan(shares), _NO_VALUE, np.rint(_STEPS * np.nan_to_num(shares)))
+    return codes.astype(np.uint16), low, high
+
 
 # More points than this make a browser slow: only every second, third and so on is drawn.
 _MAX_POINTS = 5000
