@@ -188,7 +188,7 @@ def test_threads_leave_off_when_a_fit_is_interrupted(monkeypatch):
 
     CoManifold(n_jobs=2).fit(holes())
     before = threading.active_count()
-    monkeypatch.setattr(_sweep.Surface, "arm", endless)
+    monkeypatch.setattr(_sweep.Surface, "path", endless)
     timer = threading.Timer(1.0, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):

@@ -23,7 +23,7 @@ from ._validation import (
 )
 from .graphs import Graph
 from .penalties import Penalty, get_penalty
-from .solvers import SOLVERS, CoClustering, solve
+from .solvers import SOLVERS, CoClustering, Method, solve
 
 
 @plain_interrupts()
@@ -105,17 +105,9 @@ def co_cluster(
     costs = check_problem(X.shape, row_graph, column_graph, row_cost, column_cost)
     check_choice("solver", solver, sorted(SOLVERS))
     max_iter, tol = check_stopping(max_iter, tol)
-    result = solve(
-        X,
-        row_graph,
-        column_graph,
-        **costs,
-        penalty=get_penalty(penalty),
-        solver=solver,
-        init=None if init is None else check_estimate(init, X.shape, "init"),
-        max_iter=max_iter,
-        tol=tol,
-    )
+    method = Method(get_penalty(penalty), solver, max_iter, tol)
+    init = None if init is None else check_estimate(init, X.shape, "init")
+    result = solve(X, row_graph, column_graph, method, **costs, init=init)
     if result.status != "converged":
         warnings.warn(
             f"co_cluster stopped with status {result.status!r} after {result.n_iter} iterations, "

@@ -6,9 +6,32 @@ import numpy as np
 from hypothesis import strategies as st
 
 from comanifold import Graph
-from comanifold.penalties import MCP, Linear, Log, Snowflake
+from comanifold.penalties import MCP, Linear, Log, Penalty, Snowflake
 
 PENALTIES = [Snowflake(), Snowflake(eps=0.01), Linear(), Log(eps=1.0), Log(eps=0.05), MCP(2.0)]
+
+
+class Exponential(Penalty):
+    """A user's penalty, which levels off; Numba compiles it."""
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def value(self, z):
+        return -np.expm1(-self.rate * np.asarray(z, dtype=float))
+
+    def derivative(self, z):
+        return self.rate * np.exp(-self.rate * np.asarray(z, dtype=float))
+
+
+class Uncompiled(Exponential):
+    """The same penalty in a form that Numba does not compile."""
+
+    def value(self, z):
+        return super().value(z)
+
+    def derivative(self, z):
+        return super().derivative(z)
 
 
 @dataclass(frozen=True)
@@ -88,3 +111,13 @@ def random_problem(seed, *, sizes=(3, 12), missing=(0.0, 0.6), log_costs=(-2.0, 
 def problems(**kwargs):
     """A hypothesis strategy: shrinks towards the first seeds."""
     return st.integers(0, 2**32 - 1).map(lambda seed: random_problem(seed, **kwargs))
+
+
+def random_blocks(p, seed, n_row_blocks=3, n_column_blocks=2):
+    """Random labels and a random estimate that is constant on their blocks."""
+    rng = np.random.default_rng(seed)
+    labels = []
+    for size, n_blocks in zip(p.X.shape, (n_row_blocks, n_column_blocks), strict=True):
+        labels.append(np.unique(rng.integers(n_blocks, size=size), return_inverse=True)[1])
+    V = rng.normal(size=[label.max() + 1 for label in labels])
+    return *labels, V

@@ -82,7 +82,7 @@ def agglomerate(problem, V, penalty, least_gain):
     pairs = problem.rows.pairs
     lengths = problem.norms(V)[0]
     costs = problem.rows.weights * penalty.value(lengths)
-    stiffness = problem.rows.weights * penalty.derivative(lengths) / lengths
+    weights = problem.rows.weights * penalty.derivative(lengths) / lengths
     label = np.arange(len(V))
 
     def fused(i, j):
@@ -95,7 +95,7 @@ def agglomerate(problem, V, penalty, least_gain):
             U[members] = np.average(V[members], axis=0, weights=problem.row_sizes[members])
         squares = problem.norms(U)[0] ** 2
         apart = labels[pairs[:, 0]] != labels[pairs[:, 1]]
-        edges = costs + 0.5 * stiffness * (squares - lengths**2)
+        edges = costs + 0.5 * weights * (squares - lengths**2)
         return 0.5 * (problem.counts * (U - problem.means) ** 2).sum() + edges[apart].sum()
 
     start = bound(label)

@@ -50,7 +50,7 @@ def distances(X, estimates, alpha):
 
 
 def traverse_symmetric(X, row_graph, column_graph, start, **parameters):
-    """The estimates along the diagonal, and from each of its scales along both arms."""
+    """The estimates along the diagonal, and from each of its scales along both paths."""
     solve, estimates = solver(X, row_graph, column_graph, parameters)
     l, k = start
     corner = solve(l, k, None)

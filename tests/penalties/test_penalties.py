@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.problems import PENALTIES
+from oracles.problems import PENALTIES, Exponential, Uncompiled
 from scipy.integrate import quad
 
 from comanifold.penalties import (
@@ -164,3 +164,133 @@ def test_compares_prints_and_pickles(penalty):
     assert hash(pickle.loads(pickle.dumps(penalty))) == hash(penalty)
     assert eval(repr(penalty)) == penalty
     assert penalty != Log(eps=123.0)
+
+
+@pytest.mark.parametrize(
+    "penalty", [*PENALTIES, Exponential(2.0), Uncompiled(2.0)], ids=lambda p: repr(p)
+)
+@given(log_scale=st.floats(-6.0, 6.0), z=st.floats(0.0, 1e6))
+def test_rescaled_is_the_same_penalty_in_other_units(penalty, log_scale, z):
+    scale = 10.0**log_scale
+    other, factor = penalty.rescaled(scale)
+    expected = float(penalty.value(z / scale)) * scale**2
+    assert factor * float(other.value(z)) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    slope = float(penalty.derivative(z / scale)) * scale
+    assert factor * float(other.derivative(z)) == pytest.approx(slope, rel=1e-9, abs=1e-300)
+    assert other.is_linear == penalty.is_linear
+
+
+def test_what_penalties_become_in_other_units():
+    assert Snowflake(0.5).rescaled(4.0) == (Snowflake(1.0), 8.0)
+    assert Log(0.5).rescaled(4.0) == (Log(2.0), 16.0)
+    assert MCP(0.5).rescaled(4.0) == (MCP(2.0), 4.0)
+    assert Linear().rescaled(4.0) == (Linear(), 4.0)
+
+
+@each_penalty
+@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e150])
+def test_rescaled_by_far(penalty, scale):
+    # Where a parameter or the factor would leave the range of numbers, a wrapper takes over.
+    other, factor = penalty.rescaled(scale)
+    assert 0.0 < factor < np.inf
+    z = np.array([0.0, scale])
+    with np.errstate(all="ignore"):
+        expected = penalty.value(z / scale) * scale * scale
+        np.testing.assert_allclose(factor * other.value(z), expected, rtol=1e-9)
+
+
+def test_a_subclass_with_other_functions_is_rescaled_by_them():
+    class Twice(Log):
+        def value(self, z):
+            return 2.0 * super().value(z)
+
+        def derivative(self, z):
+            return 2.0 * super().derivative(z)
+
+    other, factor = Twice(1.0).rescaled(3.0)
+    assert factor * float(other.value(3.0)) == pytest.approx(9.0 * 2.0 * np.log(2.0))
+
+
+FORMULAS = {
+    Snowflake(0.01): (
+        lambda z: np.sqrt(z) - 0.01 * np.log1p(np.sqrt(z) / 0.01),
+        lambda z: 0.5 / (np.sqrt(z) + 0.01),
+    ),
+    Linear(): (lambda z: z, np.ones_like),
+    Log(0.5): (lambda z: np.log1p(z / 0.5), lambda z: 1 / (z + 0.5)),
+    MCP(2.0): (
+        lambda z: np.where(z < 2.0, z - z**2 / 4.0, 1.0),
+        lambda z: np.maximum(0.0, 1.0 - z / 2.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("penalty", FORMULAS, ids=repr)
+def test_kernels_against_numpy(penalty):
+    z = np.concatenate([[0.0], np.logspace(-3, 3, 200)])
+    compiled = penalty.compiled()
+    assert compiled.is_compiled
+    for found, expected in zip(
+        (compiled.value, compiled.derivative), FORMULAS[penalty], strict=True
+    ):
+        np.testing.assert_allclose(found(z), expected(z), rtol=1e-9, atol=1e-15)
+
+
+def test_small_values_of_the_snowflake_keep_their_digits():
+    x = np.logspace(-6, -1, 200)
+    exact = np.array([sum((-v) ** k / k for k in range(60, 1, -1)) for v in x])
+    np.testing.assert_allclose(Snowflake(1.0).value(x**2), exact, rtol=2e-11)
+
+
+def test_arrays_keep_their_shape():
+    z = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(Log().value(z.T), np.log1p(z.T), rtol=1e-14)
+    assert np.ndim(Log().value(1.0)) == 0
+    assert Log().value([]).shape == (0,)
+
+
+def test_a_users_penalty_is_compiled():
+    compiled = Exponential(2.0).compiled()
+    assert compiled.is_compiled
+    z = np.linspace(0.0, 3.0, 20)
+    np.testing.assert_allclose(compiled.value(z), Exponential(2.0).value(z), rtol=1e-12)
+    # Compiled once for the class, with the attributes of each object.
+    other = Exponential(3.0).compiled()
+    np.testing.assert_allclose(other.derivative(z), Exponential(3.0).derivative(z), rtol=1e-12)
+    assert other.kernel.value == compiled.kernel.value
+    rescaled, factor = Exponential(2.0).rescaled(5.0)
+    assert rescaled.compiled().is_compiled
+    expected = 25.0 * Exponential(2.0).value(z / 5.0)
+    np.testing.assert_allclose(factor * rescaled.compiled().value(z), expected, rtol=1e-12)
+
+
+def test_a_users_penalty_that_cannot_be_compiled_is_called_back():
+    compiled = Uncompiled(2.0).compiled()
+    assert not compiled.is_compiled
+    z = np.linspace(0.0, 3.0, 20)
+    np.testing.assert_array_equal(compiled.value(z), Uncompiled(2.0).value(z))
+    np.testing.assert_array_equal(compiled.derivative(z), Uncompiled(2.0).derivative(z))
+
+
+def test_compiled_penalties_can_be_pickled():
+    for penalty in (Log(0.5), Exponential(2.0), Uncompiled(2.0)):
+        again = pickle.loads(pickle.dumps(penalty.compiled()))
+        assert again.penalty == penalty
+        np.testing.assert_array_equal(again.value([1.0]), penalty.compiled().value([1.0]))
+
+
+def test_what_a_compiled_method_does_otherwise_is_not_taken():
+    class Switching(Penalty):
+        """Its function depends on an object that compiled code does not see change."""
+
+        def value(self, z):
+            return factor[0] * np.asarray(z)
+
+        def derivative(self, z):
+            return factor[0] * np.ones_like(np.asarray(z))
+
+    factor = (1.0,)
+    first = Switching().compiled().value([2.0])
+    factor = (3.0,)
+    assert first[0] == 2.0
+    assert Switching().compiled().value([2.0])[0] == 6.0

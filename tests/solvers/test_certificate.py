@@ -6,12 +6,18 @@ from oracles.convex import convex_bicluster
 from oracles.problems import path, random_problem
 
 from comanifold import Graph, co_cluster, dual_bound, objective
-from comanifold.penalties import Linear, Snowflake
-from comanifold.solvers._certificate import holds_any_force, holds_forces_up_to, stationarity
-from comanifold.solvers._dual import Dual
-from comanifold.solvers._fast import provably_fused
-from comanifold.solvers._fusion import Iterate
-from comanifold.solvers._problem import Problem
+from comanifold.penalties import MCP, Linear, Log, Snowflake
+from comanifold.solvers.certificate import (
+    Dual,
+    Potentials,
+    carries_gradient,
+    carries_gradient_up_to,
+    find_potentials,
+    relative_gap,
+    stationarity,
+)
+from comanifold.solvers.fast import all_fused, provably_fused
+from comanifold.solvers.problem import Iterate, Problem
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -61,13 +67,13 @@ def test_stationarity_vanishes_at_the_solution_and_nowhere_near_it():
     assert stationarity(problem, moved, Linear(), dual) > 0.05
 
 
-def test_forces_that_a_steep_penalty_holds_and_a_flat_one_does_not():
+def test_a_gradient_that_a_steep_penalty_carries_and_a_flat_one_does_not():
     X = np.array([[-1.0, -1.0], [1.0, 1.0]])
     pair = Graph(2, [[0, 1]])
     problem = Problem.build(X, pair, pair, row_cost=1.0, column_cost=1.0)
     fused = Iterate.start(problem, np.zeros((2, 2))).fuse(np.zeros(2, int), np.zeros(2, int))
-    assert holds_any_force(fused, problem, Snowflake())
-    assert not holds_any_force(fused, problem, Linear())
+    assert carries_gradient(fused, problem, Snowflake())
+    assert not carries_gradient(fused, problem, Linear())
 
 
 @given(st.integers(0, 10_000), st.floats(-3.0, 6.0))
@@ -91,7 +97,7 @@ def test_a_large_cost_is_proved_to_fuse_everything():
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-def test_the_weakest_edge_says_what_forces_are_held(mode):
+def test_the_least_cap_says_what_gradient_is_carried(mode):
     costs = [1e6, 1e6]
     costs[mode] = 8.0
     problem = Problem.build(
@@ -99,15 +105,75 @@ def test_the_weakest_edge_says_what_forces_are_held(mode):
     )
     slope = 0.5 / Snowflake(0.1).eps
     held = 8.0 * slope / (2.0 * np.sqrt(4))
-    assert holds_forces_up_to(0.99 * held, problem, Snowflake(0.1))
-    assert not holds_forces_up_to(1.01 * held, problem, Snowflake(0.1))
+    assert carries_gradient_up_to(0.99 * held, problem, Snowflake(0.1))
+    assert not carries_gradient_up_to(1.01 * held, problem, Snowflake(0.1))
 
 
 @pytest.mark.parametrize("costs", [(1e-6, 1e9), (1e9, 1e-6)])
-def test_both_modes_must_hold_their_forces(costs):
+def test_the_edges_of_both_modes_must_carry_their_part(costs):
     X = np.random.default_rng(0).normal(size=(4, 5))
     problem = Problem.build(X, path(4), path(5), row_cost=costs[0], column_cost=costs[1])
-    mean = Iterate.start(problem, np.full(X.shape, X.mean()))
-    assert not holds_any_force(mean, problem, Snowflake(0.1))
+    mean = all_fused(Iterate.start(problem, X))
+    assert not carries_gradient(mean, problem, Snowflake(0.1))
     strong = Problem.build(X, path(4), path(5), row_cost=1e9, column_cost=1e9)
-    assert holds_any_force(Iterate.start(strong, mean.V), strong, Snowflake(0.1))
+    assert carries_gradient(mean, strong, Snowflake(0.1))
+
+
+@given(st.integers(0, 10_000), st.floats(-1.0, 2.5), st.sampled_from([Log(), Linear(), MCP(9.0)]))
+def test_where_a_bound_says_that_the_gradient_is_carried_dual_vectors_show_it(seed, cost, penalty):
+    p = random_problem(seed, sizes=(3, 8))
+    X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
+    problem = Problem.build(X, *p.args[1:], row_cost=10.0**cost, column_cost=10.0**cost)
+    fused = all_fused(Iterate.start(problem, problem.means))
+    if carries_gradient(fused, problem, penalty):
+        U = fused.estimate
+        dual, residual, _ = find_potentials(problem, U, penalty, tol=1e-4, max_iter=50)
+        assert residual <= 1e-4
+        assert stationarity(problem, U, penalty, dual) == pytest.approx(residual, rel=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [Linear(), Log(0.5)], ids=repr)
+@pytest.mark.parametrize("seed", range(6))
+def test_potentials_are_dual_vectors_within_their_caps(seed, penalty):
+    p = random_problem(seed)
+    X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
+    problem = Problem.build(X, *p.args[1:], row_cost=0.5, column_cost=0.5)
+    U = all_fused(Iterate.start(problem, problem.means)).estimate
+    potentials, _, n_iter = find_potentials(problem, U, penalty, tol=1e-3, max_iter=20)
+    assert n_iter <= 20
+    norms = problem.norms(U)
+    caps = problem.slopes(penalty, norms)
+    dual = potentials.expand(problem, U, penalty)
+    for lengths, cap in zip(dual.lengths(), caps, strict=True):
+        assert np.all(lengths <= cap * (1 + 1e-9))
+    np.testing.assert_allclose(
+        dual.fused_pull(problem, norms, caps),
+        potentials.fused_pull(problem, norms, caps),
+        atol=1e-9,
+    )
+    # The same vectors, written for other costs.
+    doubled = problem.scaled(2.0, 4.0)
+    again = potentials.scaled(2.0, 4.0).expand(doubled, U, penalty)
+    within = [length < 1.0 for length in potentials.lengths(problem)]
+    np.testing.assert_allclose(again.rows[within[0]], dual.rows[within[0]], atol=1e-9)
+    np.testing.assert_allclose(again.columns[within[1]], dual.columns[within[1]], atol=1e-9)
+
+
+def test_a_guess_that_is_worse_than_none_is_dropped():
+    p = random_problem(3)
+    X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
+    problem = Problem.build(X, *p.args[1:], row_cost=100.0, column_cost=100.0)
+    U = all_fused(Iterate.start(problem, problem.means)).estimate
+    noise = Potentials(1e3 * np.random.default_rng(0).normal(size=X.shape))
+    _, residual, _ = find_potentials(problem, U, Linear(), noise, tol=1e-4, max_iter=20)
+    assert residual <= 1e-4
+
+
+def test_the_gap_is_relative_to_the_objective_unless_that_vanishes():
+    p = random_problem(0)
+    X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
+    problem = Problem.build(X, *p.args[1:], **p.costs)
+    assert relative_gap(problem, Linear(), 2.0, 1.5) == pytest.approx(0.25)
+    assert relative_gap(problem, Linear(), 1e-3, 0.5e-3) == pytest.approx(0.5)
+    assert relative_gap(problem, Linear(), 1e-30, 0.0) < 1e-20
+    assert np.isnan(relative_gap(problem, Linear(), 1.0, np.nan))

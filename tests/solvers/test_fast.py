@@ -1,13 +1,19 @@
+"""The fast solver: descent, then a check of what is fused."""
+
+import logging
+
 import numpy as np
 import pytest
-from oracles.problems import path, random_problem, standardised
+from oracles import descent as slow
+from oracles.problems import Exponential, Uncompiled, random_problem, standardised
 
-from comanifold.penalties import Linear, Log, Snowflake
-from comanifold.solvers import _fast, _quadratic
-from comanifold.solvers._certificate import relative_gap, stationarity
-from comanifold.solvers._fusion import Iterate
-from comanifold.solvers._multipliers import minimise_by_multipliers
-from comanifold.solvers._problem import Problem
+from comanifold import co_cluster
+from comanifold.penalties import MCP, Linear, Log, Penalty, Snowflake, compile_penalty
+from comanifold.solvers import fast
+from comanifold.solvers.certificate import Dual, stationarity
+from comanifold.solvers.problem import Iterate, Problem
+
+PENALTIES = [Snowflake(), Snowflake(0.1), Log(), Log(0.05), MCP(2.0), Exponential(0.5)]
 
 
 def standard(seed, **kwargs):
@@ -15,57 +21,118 @@ def standard(seed, **kwargs):
     return Problem.build(*p.args, **p.costs)
 
 
-def test_which_penalties_are_steep():
-    problem = standard(0, log_costs=(-1.0, 1.0))
-    assert _fast.is_steep(problem, Snowflake())
-    assert not _fast.is_steep(problem, Snowflake(eps=0.1))
-    assert not _fast.is_steep(problem, Log())
-    assert not _fast.is_steep(problem, Linear())
+@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+@pytest.mark.parametrize("seed", range(12))
+def test_it_falls_to_a_stationary_point(seed, penalty):
+    problem = standard(seed, sizes=(4, 12), log_costs=(-1.0, 1.0))
+    outcome = fast.minimise_fast(problem, None, penalty, max_iter=10_000, tol=1e-5)
+    assert np.all(np.diff(outcome.history) <= 1e-12 * outcome.history[0])
+    if outcome.dual is None:
+        assert slow.relative_gradient(outcome.iterate, penalty) <= 1e-5
+    else:
+        assert stationarity(problem, outcome.iterate.estimate, penalty, outcome.dual) <= 1e-5
 
 
-@pytest.mark.parametrize("mode", [0, 1])
-def test_steep_is_a_slope_that_holds_all_entries_by_far(mode):
-    X = np.random.default_rng(0).normal(size=(6, 4))
-    needed = _fast._STEEP * np.sqrt(6 * 24) / Snowflake(0.01).derivative(np.zeros(1))[0]
-    graphs = path(6), path(4)
-    for factor, expected in ((1.01, True), (0.99, False)):
-        costs = [1e3 * needed, 1e3 * needed]
-        costs[mode] = factor * needed
-        problem = Problem.build(X, *graphs, row_cost=costs[0], column_cost=costs[1])
-        assert _fast.is_steep(problem, Snowflake(0.01)) is expected
+@pytest.mark.parametrize("penalty", [Log(0.3), MCP(3.0), Linear(), Exponential(0.5)], ids=repr)
+def test_clusters_that_the_penalty_cannot_keep_together_are_split(penalty):
+    n_split = 0
+    for seed in range(10):
+        problem = standard(seed, sizes=(5, 10), log_costs=(-1.5, -0.5))
+        compiled = compile_penalty(penalty)
+        wrong = fast.all_fused(Iterate.start(problem, problem.means))
+        constant = wrong.objective(penalty)
+        outcome = fast.continue_fast(
+            wrong, problem, compiled, constant, None, max_iter=10_000, tol=1e-6
+        )
+        estimate = outcome.iterate.estimate
+        best = fast.minimise_fast(problem, None, penalty, max_iter=10_000, tol=1e-6)
+        if best.history[-1] < 0.999 * constant:
+            n_split += outcome.history[-1] < constant
+        if penalty.is_linear:
+            assert outcome.history[-1] == pytest.approx(best.history[-1], rel=1e-5)
+        elif outcome.dual is not None:
+            assert stationarity(problem, estimate, penalty, outcome.dual) <= 1e-6
+    assert n_split >= 5
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_compiled_and_uncompiled_penalties_give_the_same_result(seed):
+    p = random_problem(seed, log_costs=(-1.0, 1.0))
+    compiled = co_cluster(*p.args, **p.costs, penalty=Exponential(0.5), tol=1e-6)
+    uncompiled = co_cluster(*p.args, **p.costs, penalty=Uncompiled(0.5), tol=1e-6)
+    np.testing.assert_allclose(uncompiled.estimate, compiled.estimate, atol=1e-6)
+    np.testing.assert_array_equal(uncompiled.row_labels, compiled.row_labels)
+    assert uncompiled.objective == pytest.approx(compiled.objective, rel=1e-9)
+
+
+class _Failing(Penalty):
+    """Has no compiled form, and raises once it is called with many distances from compiled code."""
+
+    def __init__(self):
+        self.calls = []
+
+    def value(self, z):
+        self.calls.append(len(np.atleast_1d(z)))
+        if len(self.calls) > 40:
+            raise RuntimeError("no more values")
+        return np.log1p(z)
+
+    def derivative(self, z):
+        return 1.0 / (1.0 + np.asarray(z))
+
+
+def test_an_error_in_a_penalty_reaches_the_caller():
+    p = random_problem(0, log_costs=(-1.0, 0.0))
+    with pytest.raises(RuntimeError, match="no more values"):
+        co_cluster(*p.args, **p.costs, penalty=_Failing(), tol=1e-12)
+
+
+def test_a_penalty_that_cannot_be_compiled_is_noted(caplog):
+    class Unknown(Uncompiled):
+        pass
+
+    p = random_problem(0)
+    with caplog.at_level(logging.WARNING, logger="comanifold"):
+        for _ in range(2):
+            co_cluster(*p.args, **p.costs, penalty=Unknown(1.0), tol=1e-3)
+    notes = [record.getMessage() for record in caplog.records]
+    assert len(notes) == 1
+    assert "penalty Unknown cannot be compiled" in notes[0]
+    assert "slower" in notes[0]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_fusions_that_may_not_hold_are_checked_by_their_multipliers(seed, monkeypatch):
+def test_where_no_bound_shows_it_dual_vectors_of_fused_edges_do(seed, monkeypatch):
     problem = standard(seed)
-    taken = _fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
+    taken = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
     assert taken.dual is None
-    monkeypatch.setattr(_fast, "holds_any_force", lambda *_: False)
-    checked = _fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
+    for bound in ("carries_gradient", "carries_gradient_up_to"):
+        monkeypatch.setattr(fast, bound, lambda *_: False)
+    checked = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
     estimate = checked.iterate.estimate
     assert stationarity(problem, estimate, Snowflake(), checked.dual) <= 1e-5
-    # They hold after all: the multipliers find forces that keep everything where it is.
+    # They hold after all: there are dual vectors that keep everything where it is.
     np.testing.assert_allclose(estimate, taken.iterate.estimate, atol=1e-4)
     assert np.all(np.diff(checked.history) <= 1e-12 * checked.history[0])
 
 
 def test_the_start_is_within_the_range_of_the_data_and_not_constant():
     problem = standard(3, missing=(0.5, 0.51))
-    U = _fast._smoothed_data(problem, Snowflake())
+    U = fast._smoothed_data(problem, Snowflake())
     observed = problem.means[problem.counts > 0]
     assert observed.min() <= U.min() < U.max() <= observed.max()
 
 
-def test_merging_leaves_fewer_clusters_and_a_lower_objective(monkeypatch):
+def test_merging_leaves_a_lower_objective(monkeypatch):
     lower = 0
     for seed in range(30):
         problem = standard(seed, sizes=(8, 16), log_costs=(-1.0, 0.5))
         stop = {"max_iter": 1000, "tol": 1e-6}
-        merged = _fast.minimise_fast(problem, None, Snowflake(), **stop)
+        merged = fast.minimise_fast(problem, None, Snowflake(), **stop)
         with monkeypatch.context() as patch:
-            for merge in ("merge_in_bulk", "merge_apart"):
-                patch.setattr(_quadratic, merge, lambda iterate, *_: (iterate, _[-1]))
-            plain = _fast.minimise_fast(problem, None, Snowflake(), **stop)
+            never = fast._from_scratch(1e-6)._replace(merge_at=-1.0)
+            patch.setattr(fast, "_from_scratch", lambda _, never=never: never)
+            plain = fast.minimise_fast(problem, None, Snowflake(), max_iter=200, tol=1e-6)
         assert merged.history[-1] <= plain.history[-1] * 1.05
         lower += merged.history[-1] < plain.history[-1] * (1 - 1e-6)
     assert lower >= 5
@@ -76,55 +143,27 @@ def test_an_estimate_above_the_constant_one_is_given_up(seed):
     # Found by search: the descent from the smoothed data ends above the constant estimate.
     problem = standard(seed, sizes=(4, 12), log_costs=(-0.5, 1.5))
     constant = 0.5 * (problem.counts * problem.means**2).sum()
-    start = Iterate.start(problem, _fast._smoothed_data(problem, Snowflake()))
-    stuck = _quadratic.minimise_by_quadratics(start, Snowflake(), max_iter=1000, tol=1e-6)
+    start = Iterate.start(problem, fast._smoothed_data(problem, Snowflake()))
+    schedule = fast._from_scratch(1e-6)
+    stuck = fast.run_descent(start, Snowflake(), schedule, max_iter=1000, tol=1e-6).outcome
     assert stuck.history[-1] > 1.01 * constant
-    outcome = _fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
+    outcome = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
     assert outcome.history[-1] <= constant * (1 + 1e-12)
 
 
-def test_a_step_that_raises_the_objective_is_not_taken(monkeypatch):
-    problem = standard(0)
-    start = Iterate.start(problem, _fast._smoothed_data(problem, Snowflake()))
-
-    def spoil(_, V, *__, **___):
-        V += np.random.default_rng(0).normal(size=V.shape)
-
-    monkeypatch.setattr(_quadratic, "lower_majoriser", spoil)
-    outcome = _quadratic.minimise_by_quadratics(start, Snowflake(), max_iter=20, tol=1e-6)
-    assert np.all(np.diff(outcome.history) <= 0.0)
-    assert outcome.iterate.objective(Snowflake()) <= outcome.history[0]
-
-
-def test_the_gap_is_relative_to_the_objective_unless_that_vanishes():
-    problem = standard(0)
-    assert relative_gap(problem, Linear(), 2.0, 1.5) == pytest.approx(0.25)
-    assert relative_gap(problem, Linear(), 1e-3, 0.5e-3) == pytest.approx(0.5)
-    assert relative_gap(problem, Linear(), 1e-30, 0.0) < 1e-20
-    assert np.isnan(relative_gap(problem, Linear(), 1.0, np.nan))
+@pytest.mark.parametrize("penalty", [Snowflake(), Log(), Linear()], ids=repr)
+def test_no_more_iterations_are_made_than_allowed(penalty):
+    problem = standard(2, sizes=(8, 12), log_costs=(-1.0, 0.0))
+    for max_iter in (1, 2, 5, 9):
+        outcome = fast.minimise_fast(problem, None, penalty, max_iter=max_iter, tol=1e-12)
+        assert outcome.n_iter <= max_iter
 
 
 def test_out_of_iterations_nothing_is_said_to_hold_unchecked(monkeypatch):
     problem = standard(2)
-    enough = _fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6).n_iter
-    monkeypatch.setattr(_fast, "holds_any_force", lambda *_: False)
-    outcome = _fast.minimise_fast(problem, None, Snowflake(), max_iter=enough, tol=1e-6)
-    assert outcome.dual is not None
+    enough = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6).n_iter
+    for bound in ("carries_gradient", "carries_gradient_up_to"):
+        monkeypatch.setattr(fast, bound, lambda *_: False)
+    outcome = fast.minimise_fast(problem, None, Snowflake(), max_iter=enough, tol=1e-6)
+    assert isinstance(outcome.dual, Dual)
     assert outcome.n_iter <= enough
-
-
-def test_how_steep_is_steep():
-    X = np.zeros((4, 9))
-    slope = 1e3 * np.sqrt(9 * 36)  # of a penalty at the origin, at weights of one
-    problem = Problem.build(X, path(4), path(9), row_cost=1.0, column_cost=1.0)
-    assert _fast.is_steep(problem, Snowflake(eps=0.5 / (1.01 * slope)))
-    assert not _fast.is_steep(problem, Snowflake(eps=0.5 / (0.99 * slope)))
-
-
-def test_a_single_iteration_is_made():
-    p = random_problem(1)
-    problem = Problem.build(p.X, p.row_graph, p.column_graph, row_cost=0.1, column_cost=0.1)
-    start = np.zeros_like(problem.means)
-    outcome = minimise_by_multipliers(problem, start, Linear(), max_iter=1, tol=1e-12)
-    assert len(outcome.history) == 2
-    assert outcome.history[1] < outcome.history[0]

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from oracles import slow
-from oracles.problems import random_graph
+from oracles.problems import PENALTIES, Exponential, Uncompiled, random_graph
 
-from comanifold.solvers import _block_kernels as block_kernels
-from comanifold.solvers import _dual_kernels as dual_kernels
-from comanifold.solvers import _edge_kernels as edge_kernels
-from comanifold.solvers import _kernels as kernels
-from comanifold.solvers._problem import Edges
+from comanifold.penalties import Snowflake, compile_penalty
+from comanifold.solvers.kernels import blocks as block_kernels
+from comanifold.solvers.kernels import dual as dual_kernels
+from comanifold.solvers.kernels import edges as edge_kernels
+from comanifold.solvers.kernels import merge as merge_kernels
+from comanifold.solvers.kernels import quadratic as quadratic_kernels
+from comanifold.solvers.problem import Edges
 
 
 @pytest.fixture(params=range(6))
@@ -29,21 +31,21 @@ def test_edge_norms(rng, edges):
     sizes = rng.uniform(1, 4, size=5)
     i, j = edges.pairs.T
     expected = np.sqrt(((V[i] - V[j]) ** 2 * sizes).sum(axis=1))
-    np.testing.assert_allclose(kernels.edge_norms(V, edges.pairs, sizes), expected, rtol=1e-13)
+    np.testing.assert_allclose(edge_kernels.edge_norms(V, edges.pairs, sizes), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 8), (8, 16), (19, 33)])
 def test_transpose(rng, shape):
     V = rng.normal(size=shape)
     out = np.empty(shape[::-1])
-    kernels.transpose(V, out)
+    block_kernels.transpose(V, out)
     np.testing.assert_array_equal(out, V.T)
 
 
 def test_laplacian(rng, edges):
     V = rng.normal(size=(edges.n_nodes, 6))
     out = np.full_like(V, np.nan)
-    kernels.laplacian(V, edges.adjacency, edges.weights, out)
+    edge_kernels.laplacian(V, edges.adjacency, edges.weights, out)
     L = slow.graph_laplacian(edges.n_nodes, edges.pairs, edges.weights)
     np.testing.assert_allclose(out, L @ V, atol=1e-12)
 
@@ -52,12 +54,12 @@ def test_laplacian_keeps_the_digits_of_small_differences_under_large_weights():
     edges = Edges.build(2, np.array([[0, 1]]), np.array([1e12]))
     V = np.array([[1.0 + 2**-40], [1.0]])
     out = np.empty_like(V)
-    kernels.laplacian(V, edges.adjacency, edges.weights, out)
+    edge_kernels.laplacian(V, edges.adjacency, edges.weights, out)
     np.testing.assert_array_equal(out[:, 0], [1e12 * 2**-40, -1e12 * 2**-40])
 
 
 def test_component_labels(rng, edges):
-    chosen = rng.random(len(edges)) < 0.4
+    chosen = rng.random(edges.n_edges) < 0.4
     labels = edge_kernels.component_labels(edges.n_nodes, edges.pairs, chosen)
     # By repeatedly spreading the smallest label.
     expected = np.arange(edges.n_nodes)
@@ -71,7 +73,7 @@ def test_component_labels(rng, edges):
 def test_adjacency_lists(edges):
     start, neighbor, edge = edge_kernels.adjacency_lists(edges.n_nodes, edges.pairs)
     assert start[0] == 0
-    assert start[-1] == 2 * len(edges)
+    assert start[-1] == 2 * edges.n_edges
     for i in range(edges.n_nodes):
         found = set(
             zip(neighbor[start[i] : start[i + 1]], edge[start[i] : start[i + 1]], strict=True)
@@ -138,13 +140,31 @@ def system(rng, edges, other_edges):
     return A, args
 
 
+def conjugate_gradients(V, rhs, args, n_steps, reduction):
+    counts, row_sizes, column_sizes, *edges = args
+    R, zeros = np.empty_like(V), np.zeros_like(V)
+    quadratic_kernels.quadratic_residual(V, zeros, counts, row_sizes, column_sizes, *edges, R)
+    quadratic_kernels.lower_quadratic(V, R + rhs, *args, n_steps, reduction)
+
+
+def test_quadratic_residual(rng, edges):
+    graph = random_graph(rng, 6, 4)
+    A, args = system(rng, edges, Edges.build(6, graph.edges, graph.weights))
+    V, means = rng.normal(size=(2, edges.n_nodes, 6))
+    R = np.empty_like(V)
+    counts, row_sizes, column_sizes, *others = args
+    quadratic_kernels.quadratic_residual(V, means, counts, row_sizes, column_sizes, *others, R)
+    expected = (counts * means).ravel() - A @ V.ravel()
+    np.testing.assert_allclose(R.ravel(), expected, atol=1e-12)
+
+
 def test_conjugate_gradients_solve_the_system(rng, edges):
     graph = random_graph(rng, 6, 4)
     other_edges = Edges.build(6, graph.edges, graph.weights)
     A, args = system(rng, edges, other_edges)
     rhs = rng.normal(size=(edges.n_nodes, 6))
     V = np.zeros_like(rhs)
-    kernels.conjugate_gradients(V, rhs, *args, 500, 1e-13)
+    conjugate_gradients(V, rhs, args, 500, 1e-13)
     expected = np.linalg.solve(A, rhs.ravel()).reshape(rhs.shape)
     np.testing.assert_allclose(V, expected, atol=1e-8 * np.abs(expected).max())
 
@@ -157,15 +177,15 @@ def test_every_step_of_conjugate_gradients_lowers_the_quadratic(rng, edges):
     values = []
     for n_steps in range(8):
         V = start.copy()
-        kernels.conjugate_gradients(V, rhs, *args, n_steps, 0.0)
+        conjugate_gradients(V, rhs, args, n_steps, 0.0)
         values.append(0.5 * V.ravel() @ A @ V.ravel() - rhs.ravel() @ V.ravel())
     assert np.all(np.diff(values) <= 1e-9 * np.abs(values[0]))
     assert values[-1] < values[0]
 
 
 def test_divergence(rng, edges):
-    vectors = rng.normal(size=(len(edges), 4))
-    factors = rng.uniform(size=len(edges))
+    vectors = rng.normal(size=(edges.n_edges, 4))
+    factors = rng.uniform(size=edges.n_edges)
     out = np.full((edges.n_nodes, 4), np.nan)
     dual_kernels.divergence(vectors, factors, edges.pairs, edges.adjacency, out)
     D = slow.incidence(edges.n_nodes, edges.pairs)
@@ -178,7 +198,7 @@ def shortened(vectors, caps):
 
 
 def test_shrink_factors(rng, edges):
-    V, vectors = rng.normal(size=(edges.n_nodes, 4)), rng.normal(size=(len(edges), 4))
+    V, vectors = rng.normal(size=(edges.n_nodes, 4)), rng.normal(size=(edges.n_edges, 4))
     D = slow.incidence(edges.n_nodes, edges.pairs)
     target = vectors + 0.7 * D @ V
     factors = dual_kernels.shrink_factors(V, vectors, edges.pairs, edges.weights, 0.7)
@@ -189,7 +209,7 @@ def test_shrink_factors(rng, edges):
 
 def test_advance_multipliers(rng, edges):
     V = rng.normal(size=(edges.n_nodes, 4))
-    vectors, leading = rng.normal(size=(2, len(edges), 4))
+    vectors, leading = rng.normal(size=(2, edges.n_edges, 4))
     D = slow.incidence(edges.n_nodes, edges.pairs)
     new = shortened(leading + 0.7 * D @ V, edges.weights)
     new_leading = new + 0.3 * (new - vectors)
@@ -205,8 +225,8 @@ def test_advance_multipliers(rng, edges):
 
 def test_ascend_dual(rng, edges):
     V = rng.normal(size=(edges.n_nodes, 4))
-    vectors, leading = rng.normal(size=(2, len(edges), 4))
-    steps = rng.uniform(0.1, 1.0, size=len(edges))
+    vectors, leading = rng.normal(size=(2, edges.n_edges, 4))
+    steps = rng.uniform(0.1, 1.0, size=edges.n_edges)
     D = slow.incidence(edges.n_nodes, edges.pairs)
     new = shortened(leading + steps[:, None] * (D @ V), edges.weights)
     new_leading = new + 0.3 * (new - vectors)
@@ -220,12 +240,45 @@ def test_ascend_dual(rng, edges):
 
 
 def test_independent_edges_are_neither_touching_nor_adjacent(rng, edges):
-    order = rng.permutation(len(edges))
-    taken = edge_kernels.independent_edges(order, edges.pairs, edges.adjacency)
+    bounds = rng.normal(size=edges.n_edges)
+    taken, total = merge_kernels.independent_edges(bounds, 0.1, edges)
     adjacent = np.abs(slow.graph_laplacian(edges.n_nodes, edges.pairs, edges.weights)) > 0
     chosen = edges.pairs[taken]
     for e, first in enumerate(chosen):
         for second in chosen[e + 1 :]:
             assert not adjacent[np.ix_(first, second)].any()
-    if len(edges):
-        assert taken[order[0]]
+    assert np.all(bounds[taken] < -0.1)
+    assert total == pytest.approx(bounds[taken].sum())
+    if edges.n_edges and bounds.min() < -0.1:
+        assert taken[bounds.argmin()]
+
+
+def test_values_below_a_bound_are_sorted_and_ties_keep_their_order(rng):
+    values = rng.integers(-5, 5, size=int(rng.integers(0, 60))).astype(float)
+    below = np.flatnonzero(values < 2.0)
+    expected = below[np.argsort(values[below], kind="stable")]
+    np.testing.assert_array_equal(merge_kernels._sorted_below(values, 2.0), expected)
+
+
+def test_n_labels(rng):
+    labels = np.concatenate([rng.permutation(5), rng.integers(5, size=7)])
+    assert edge_kernels.n_labels(labels) == 5
+
+
+@pytest.mark.parametrize("penalty", [*PENALTIES, Exponential(2.0), Uncompiled(2.0)], ids=repr)
+def test_costs_and_majoriser_weights_of_edges(rng, penalty):
+    norms = np.concatenate([[0.0], 10.0 ** rng.uniform(-30, 6, size=100)])
+    weights = rng.uniform(1, 2, size=norms.size)
+    compiled = compile_penalty(penalty)
+    costs = edge_kernels.edge_costs(norms, weights, compiled.kernel)
+    np.testing.assert_allclose(costs, weights * penalty.value(norms), rtol=1e-10)
+    found = edge_kernels.majoriser_weights(norms, weights, compiled.kernel)
+    assert found[0] == 0.0
+    expected = weights[1:] * penalty.derivative(norms[1:]) / norms[1:]
+    np.testing.assert_allclose(found[1:], expected, rtol=1e-12)
+
+
+def test_no_majoriser_weight_is_infinite():
+    kernel = compile_penalty(Snowflake(1e-300)).kernel
+    weights = edge_kernels.majoriser_weights(np.array([1e-5]), np.array([1e300]), kernel)
+    assert np.isfinite(weights).all()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._parallel import check_backend, in_parallel, plain_interrupts, single_threaded_blas
 from ..graphs import CandidatePairs, Graph, Pairs
-from ..solvers import Scale, Surface
+from ..solvers import Method, Scale, Surface
 from .held_out import HeldOut
 from .low_rank import Factors, LowRankCompletion, Solver, fill_in
 from .scale_weights import CostWeights, FixedWeights, HeldOutWeights
@@ -200,12 +200,9 @@ def _prepare_pass(
     surface = Surface(
         X,
         *graphs,
-        penalty=settings.penalty,
-        solver=settings.solver,
+        Method(settings.penalty, settings.solver, settings.max_iter, settings.tol),
         continuation=settings.continuation,
         stride=stride,
-        max_iter=settings.max_iter,
-        tol=settings.tol,
     )
     first = surface.start() if settings.start is None else surface.solve(*settings.start)
     return PassInputs(X, *graphs, pairs, stride, surface, first)

@@ -227,7 +227,7 @@ def _solve_path(
     with single_threaded_blas():
         if with_start:
             part.add(start, common.weights)
-        for solved in common.surface.arm(start, direction):
+        for solved in common.surface.path(start, direction):
             part.add(solved, common.weights)
             if common.stop.is_up:
                 break

@@ -1,10 +1,23 @@
 """Penalties on the distance between two rows or two columns."""
 
 from .._validation import check_choice
-from ._base import Penalty, check_penalty
+from ._base import Penalty, check_penalty, rescale
+from ._compiled import CompiledPenalty, PenaltyKernel, compile_penalty
 from ._penalties import MCP, Linear, Log, Snowflake
 
-__all__ = ["MCP", "Linear", "Log", "Penalty", "Snowflake", "check_penalty", "get_penalty"]
+__all__ = [
+    "MCP",
+    "CompiledPenalty",
+    "Linear",
+    "Log",
+    "Penalty",
+    "PenaltyKernel",
+    "Snowflake",
+    "check_penalty",
+    "compile_penalty",
+    "get_penalty",
+    "rescale",
+]
 
 _NAMED = {"snowflake": Snowflake, "linear": Linear, "log": Log, "mcp": MCP}
 

@@ -1,9 +1,15 @@
 """What a penalty must offer, and the check that it does."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ._compiled import CompiledPenalty, built_in, compile_penalty, uses_kernels
 
 
 class Penalty(ABC):
@@ -17,6 +23,9 @@ class Penalty(ABC):
     - it vanishes at the origin,
     - it is increasing (its derivative is never negative),
     - its slope at the origin is finite.
+
+    The solvers compile both functions with Numba if they use NumPy functions of `z` and numeric
+    attributes of `self` only; otherwise they call them in Python, which is slower, and log a note.
 
     `check_penalty` tests all four. Set `is_linear = True` if Omega is a straight line: the
     problem is then convex and solved to a certified duality gap.
@@ -45,6 +54,19 @@ class Penalty(ABC):
     def derivative(self, z: ArrayLike) -> NDArray[np.float64]:
         """Omega'(z), the slope at the origin for z = 0."""
 
+    def compiled(self) -> CompiledPenalty:
+        """The penalty as the kernels of the solvers call it."""
+        return compile_penalty(self)
+
+    def rescaled(self, scale: float) -> tuple["Penalty", float]:
+        r"""The penalty for data multiplied by `scale`, and a factor.
+
+        For all z, `penalty.value(z / scale) * scale**2 == factor * rescaled.value(z)`, so that
+        multiplying the data by `scale` and both costs by `factor` multiplies the objective by
+        `scale**2`.
+        """
+        return (self, scale) if self.is_linear else (Rescaled(self, scale), 1.0)
+
     def __repr__(self) -> str:
         parameters = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({parameters})"
@@ -55,6 +77,55 @@ class Penalty(ABC):
     def __hash__(self) -> int:
         return hash((type(self), tuple(sorted(vars(self).items()))))
 
+
+class Rescaled(Penalty):
+    """scale^2 Omega(z / scale): a penalty for data that have been multiplied by `scale`."""
+
+    def __init__(self, penalty: Penalty, scale: float):
+        self.penalty = penalty
+        self.scale = scale
+        self.is_linear = getattr(penalty, "is_linear", False)
+
+    def value(self, z: ArrayLike) -> NDArray[np.float64]:
+        return self.penalty.value(np.asarray(z) / self.scale) * self.scale * self.scale
+
+    def derivative(self, z: ArrayLike) -> NDArray[np.float64]:
+        return self.penalty.derivative(np.asarray(z) / self.scale) * self.scale
+
+
+def rescale(penalty: Penalty, scale: float) -> tuple[Penalty, float]:
+    """`Penalty.rescaled`, for any object with the methods of a penalty."""
+    if isinstance(penalty, Penalty):
+        return penalty.rescaled(scale) if scale != 1.0 else (penalty, 1.0)
+    return Rescaled(penalty, scale), 1.0
+
+
+class BuiltIn(Penalty):
+    """A penalty whose functions are written in the form that the solvers call: `kernels`."""
+
+    kernels: ClassVar[tuple[Callable, Callable]]
+    parameters: tuple[float, ...] = ()
+
+    def value(self, z: ArrayLike) -> NDArray[np.float64]:
+        return built_in(self).value(z)
+
+    def derivative(self, z: ArrayLike) -> NDArray[np.float64]:
+        return built_in(self).derivative(z)
+
+    def _with_parameter(
+        self, name: str, value: float, *, factor: float
+    ) -> tuple[Penalty, float] | None:
+        """The penalty with another parameter, and the factor; None if either is out of range."""
+        in_range = _LEAST_PARAMETER <= value < math.inf and 0.0 < factor < math.inf
+        if not in_range or not uses_kernels(type(self)):
+            return None
+        other = copy(self)
+        setattr(other, name, value)
+        return other, factor
+
+
+# Below it the slope of a penalty at the origin, about 1 / parameter, is no longer finite.
+_LEAST_PARAMETER = 1e-300
 
 # Distances at which a penalty is examined: zero, and both far below and far above one.
 _PROBES = np.concatenate([[0.0], np.logspace(-12, 12, 1441)])

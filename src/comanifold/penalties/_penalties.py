@@ -3,9 +3,8 @@
 import numbers
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from ._base import Penalty
+from ._base import BuiltIn, Penalty
 
 
 def _positive(name: str, value: float) -> float:
@@ -15,7 +14,31 @@ def _positive(name: str, value: float) -> float:
     return float(value)
 
 
-class Snowflake(Penalty):
+def _power(scale: float, exponent: float) -> float:
+    """A power that overflows to infinity."""
+    with np.errstate(all="ignore"):
+        return float(np.float64(scale) ** exponent)
+
+
+def _snowflake_value(z, n, parameters, out):
+    eps = parameters[0]
+    for e in range(n):
+        x = np.sqrt(z[e]) / eps
+        if x > 1.0:
+            value = x - np.log(1.0 + x)
+        elif x > 1e-3:
+            value = x - np.log1p(x)
+        else:  # that difference would lose its digits: the Taylor series
+            value = x * x * (1 / 2 - x * (1 / 3 - x * (1 / 4 - x * (1 / 5 - x / 6))))
+        out[e] = eps * value
+
+
+def _snowflake_derivative(z, n, parameters, out):
+    for e in range(n):
+        out[e] = 0.5 / (np.sqrt(z[e]) + parameters[0])
+
+
+class Snowflake(BuiltIn):
     r"""The paper's penalty, a smoothed square root of the distance.
 
     .. math:: \Omega(z) = \frac12 \int_0^z \frac{d\zeta}{\sqrt\zeta + \varepsilon}
@@ -39,24 +62,32 @@ class Snowflake(Penalty):
     array([0., 1., 2.])
     """
 
+    kernels = _snowflake_value, _snowflake_derivative
+
     def __init__(self, eps: float = 1e-12):
         self.eps = _positive("eps", eps)
 
-    def value(self, z: ArrayLike) -> NDArray[np.float64]:
-        x = np.sqrt(np.asarray(z, dtype=float)) / self.eps
-        value = np.asarray(x - np.log1p(x))
-        # That difference loses its digits for small x: there the Taylor series.
-        small = x < 1e-3
-        if small.any():
-            y = x[small]
-            value[small] = y**2 * (1 / 2 - y * (1 / 3 - y * (1 / 4 - y * (1 / 5 - y / 6))))
-        return self.eps * value
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        return (self.eps,)
 
-    def derivative(self, z: ArrayLike) -> NDArray[np.float64]:
-        return 0.5 / (np.sqrt(np.asarray(z, dtype=float)) + self.eps)
+    def rescaled(self, scale: float) -> tuple[Penalty, float]:
+        """Snowflake(eps sqrt(scale)), and the factor scale^1.5."""
+        changed = self._with_parameter("eps", self.eps * scale**0.5, factor=_power(scale, 1.5))
+        return changed or super().rescaled(scale)
 
 
-class Linear(Penalty):
+def _linear_value(z, n, _, out):
+    for e in range(n):
+        out[e] = z[e]
+
+
+def _linear_derivative(_, n, __, out):
+    for e in range(n):
+        out[e] = 1.0
+
+
+class Linear(BuiltIn):
     r"""The distance itself, :math:`\Omega(z) = z`: convex clustering and convex biclustering.
 
     References
@@ -71,15 +102,20 @@ class Linear(Penalty):
     """
 
     is_linear = True
-
-    def value(self, z: ArrayLike) -> NDArray[np.float64]:
-        return np.array(z, dtype=float)
-
-    def derivative(self, z: ArrayLike) -> NDArray[np.float64]:
-        return np.ones_like(np.asarray(z, dtype=float))
+    kernels = _linear_value, _linear_derivative
 
 
-class Log(Penalty):
+def _log_value(z, n, parameters, out):
+    for e in range(n):
+        out[e] = np.log1p(z[e] / parameters[0])
+
+
+def _log_derivative(z, n, parameters, out):
+    for e in range(n):
+        out[e] = 1.0 / (z[e] + parameters[0])
+
+
+class Log(BuiltIn):
     r"""The logarithm, :math:`\Omega(z) = \log(1 + z / \varepsilon)`.
 
     Parameters
@@ -94,17 +130,34 @@ class Log(Penalty):
     array([2., 1.])
     """
 
+    kernels = _log_value, _log_derivative
+
     def __init__(self, eps: float = 1.0):
         self.eps = _positive("eps", eps)
 
-    def value(self, z: ArrayLike) -> NDArray[np.float64]:
-        return np.log1p(np.asarray(z, dtype=float) / self.eps)
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        return (self.eps,)
 
-    def derivative(self, z: ArrayLike) -> NDArray[np.float64]:
-        return 1.0 / (np.asarray(z, dtype=float) + self.eps)
+    def rescaled(self, scale: float) -> tuple[Penalty, float]:
+        """Log(eps scale), and the factor scale^2."""
+        changed = self._with_parameter("eps", self.eps * scale, factor=_power(scale, 2.0))
+        return changed or super().rescaled(scale)
 
 
-class MCP(Penalty):
+def _mcp_value(z, n, parameters, out):
+    threshold = parameters[0]
+    for e in range(n):
+        x = min(z[e], threshold)
+        out[e] = x * (1.0 - x / (2.0 * threshold))
+
+
+def _mcp_derivative(z, n, parameters, out):
+    for e in range(n):
+        out[e] = max(0.0, 1.0 - z[e] / parameters[0])
+
+
+class MCP(BuiltIn):
     r"""The minimax concave penalty: linear at the origin, constant from `threshold` on.
 
     .. math:: \Omega(z) = \int_0^z \max(0, 1 - \zeta / \tau) \, d\zeta
@@ -127,12 +180,16 @@ class MCP(Penalty):
     array([0.  , 0.75, 1.  , 1.  ])
     """
 
+    kernels = _mcp_value, _mcp_derivative
+
     def __init__(self, threshold: float = 1.0):
         self.threshold = _positive("threshold", threshold)
 
-    def value(self, z: ArrayLike) -> NDArray[np.float64]:
-        z = np.minimum(np.asarray(z, dtype=float), self.threshold)
-        return z * (1.0 - z / (2.0 * self.threshold))
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        return (self.threshold,)
 
-    def derivative(self, z: ArrayLike) -> NDArray[np.float64]:
-        return np.maximum(0.0, 1.0 - np.asarray(z, dtype=float) / self.threshold)
+    def rescaled(self, scale: float) -> tuple[Penalty, float]:
+        """MCP(threshold scale), and the factor scale."""
+        changed = self._with_parameter("threshold", self.threshold * scale, factor=scale)
+        return changed or super().rescaled(scale)

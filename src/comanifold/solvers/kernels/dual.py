@@ -1,8 +1,8 @@
-"""Compiled loops over the dual vectors of the edges, one of the length of a row for each edge."""
+"""Dual vectors of the edges, one of the length of a row for each edge."""
 
 import numpy as np
 
-from ._kernels import kernel
+from . import kernel
 
 
 @kernel
@@ -23,14 +23,14 @@ def divergence(vectors, factors, pairs, adjacency, out):
 
 
 @kernel
-def shrink_factors(V, vectors, pairs, caps, stiffness):
-    """min(1, caps[e] / ||vectors[e] + stiffness (V_i - V_j)||) for e = (i, j)."""
+def shrink_factors(V, vectors, pairs, caps, rho):
+    """min(1, caps[e] / ||vectors[e] + rho (V_i - V_j)||) for e = (i, j)."""
     factors = np.empty(pairs.shape[0])
     for e in range(pairs.shape[0]):
         vi, vj, vector = V[pairs[e, 0]], V[pairs[e, 1]], vectors[e]
         total = 0.0
         for b in range(V.shape[1]):
-            x = vector[b] + stiffness * (vi[b] - vj[b])
+            x = vector[b] + rho * (vi[b] - vj[b])
             total += x * x
         length = np.sqrt(total)
         factors[e] = 1.0 if length <= caps[e] else caps[e] / length
@@ -38,10 +38,10 @@ def shrink_factors(V, vectors, pairs, caps, stiffness):
 
 
 @kernel
-def advance_multipliers(V, vectors, leading, pairs, caps, stiffness, momentum):
+def advance_multipliers(V, vectors, leading, pairs, caps, rho, momentum):
     """One accelerated step of the multipliers, in place.
 
-    vectors[e] becomes leading[e] + stiffness (V_i - V_j), shortened to caps[e]; leading[e] goes
+    vectors[e] becomes leading[e] + rho (V_i - V_j), shortened to caps[e]; leading[e] goes
     past it by `momentum` times its change. Returns the squared length of the step from leading
     to vectors, and which edges needed no shortening.
     """
@@ -52,13 +52,13 @@ def advance_multipliers(V, vectors, leading, pairs, caps, stiffness, momentum):
         vi, vj, vector, lead = V[pairs[e, 0]], V[pairs[e, 1]], vectors[e], leading[e]
         total = 0.0
         for b in range(n):
-            x = lead[b] + stiffness * (vi[b] - vj[b])
+            x = lead[b] + rho * (vi[b] - vj[b])
             total += x * x
         length = np.sqrt(total)
         inside[e] = length <= caps[e]
         factor = 1.0 if inside[e] else caps[e] / length
         for b in range(n):
-            x = factor * (lead[b] + stiffness * (vi[b] - vj[b]))
+            x = factor * (lead[b] + rho * (vi[b] - vj[b]))
             moved += (x - lead[b]) * (x - lead[b])
             lead[b] = x + momentum * (x - vector[b])
             vector[b] = x

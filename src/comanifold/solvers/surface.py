@@ -1,15 +1,14 @@
 """The solution surface: co-clusterings over a grid of costs that grow by powers of two.
 
 At the scale (l, k) the costs are 2^l for rows and 2^k for columns. A chain of scales is solved
-one after the other; from each of its scales start arms, along which one cost grows alone until
-one cluster is left in that mode. Every scale starts from the solution before it, so that what
-has fused stays fused, and arms depend on nothing but their own start: they can be solved in any
-order, or at the same time.
+one after the other; from each of its scales start paths, along which one cost grows alone until
+one cluster is left in that mode. Every scale starts from the solution before it (a warm start), and
+paths depend on nothing but their own start: they can be solved in any order, or at the same time.
 
-- "symmetric": along the chain both costs grow, from each of its scales one arm goes up in l and
+- "symmetric": along the chain both costs grow, from each of its scales one path goes up in l and
   one in k. Transposing the matrix transposes the surface.
-- "paper": along the chain l grows, and from each of its scales an arm goes up in k. Algorithm 2
-  of the paper ends with the first arm that leaves one row cluster.
+- "paper": along the chain l grows, and from each of its scales a path goes up in k. Algorithm 2
+  of the paper ends with the first path that leaves one row cluster.
 
 Past one cluster a cost changes nothing: those scales would repeat others and are left out. With a
 stride, every step multiplies a cost by so many powers of two at once.
@@ -17,25 +16,22 @@ stride, every step multiplies a cost by so many powers of two at once.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs import Graph
-from ..penalties import Penalty
-from ._certificate import Certificate, holds_forces_up_to
-from ._descent import Descent, can_descend, descend
-from ._fast import all_fused, continue_fast, is_steep, secure
-from ._fusion import Iterate
-from ._outcome import Outcome
-from ._problem import Array, Edges, Problem
-from ._solve import SOLVERS, certify, status_of, tidy
+from ..penalties import compile_penalty, rescale
+from .certificate import Certificate, Potentials
+from .fast import all_fused, continue_fast, tidy
+from .problem import Array, Edges, Iterate, Outcome, Problem
+from .solve import Method, certify, status_of
 
 Step = tuple[int, int]
 
-# How the chain goes on, and where the arms lead.
+# The step along the chain, and those along the paths that start from its scales.
 TRAVERSALS: dict[str, tuple[Step, tuple[Step, ...]]] = {
     "symmetric": ((1, 1), ((1, 0), (0, 1))),
     "paper": ((1, 0), ((0, 1),)),
@@ -98,10 +94,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class Solved:
-    """A scale and its estimate."""
+    """A scale, its estimate and, where they were needed, the dual vectors of its fused edges."""
 
     scale: Scale
     iterate: Iterate
+    potentials: Potentials | None = None
 
 
 class Surface:
@@ -112,50 +109,42 @@ class Surface:
         X: Array,
         row_graph: Graph,
         column_graph: Graph,
+        method: Method,
         *,
-        penalty: Penalty,
-        solver: str,
         continuation: bool,
         stride: int = 1,
-        max_iter: int,
-        tol: float,
     ):
         self._problem = Problem.build(X, row_graph, column_graph, row_cost=1.0, column_cost=1.0)
         self.fewest = row_graph.n_components, column_graph.n_components
-        self._penalty = penalty
-        self._solver = solver
+        self._method = method
+        self._penalty = compile_penalty(rescale(method.penalty, 1.0)[0])
         self._continuation = continuation
         self._stride = stride
-        self._stop = {"max_iter": max_iter, "tol": tol}
         self._first_step: tuple[Solved | None, Solved | None] = None, None
 
     def solve(self, l: int, k: int, start: Solved | None = None) -> Solved:
-        """The scale (l, k), from that of smaller costs at `start` or from nothing."""
+        """Solve the scale (l, k), from that of smaller costs at `start` or from nothing."""
         began = time.perf_counter()
         problem = self._problem.scaled(2.0**l, 2.0**k)
         if start is None or not self._continuation:
             outcome = self._minimise(problem, None)
-        elif self._solver == "fast" and is_steep(problem, self._penalty):
+        elif self._method.solver == "fast":
             growth = 2.0 ** (l - start.scale.l), 2.0 ** (k - start.scale.k)
-            iterate = start.iterate.scaled(*growth)
-            if can_descend(self._penalty):
-                done = descend(iterate, self._penalty, **self._stop)
-                if self._is_safe(done, problem):
-                    return self._record(l, k, done.outcome, Certificate(done.stationarity), began)
-                outcome = secure(done.outcome, problem, self._penalty, **self._stop)
-            else:
-                outcome = continue_fast(iterate, problem, self._penalty, **self._stop)
+            outcome = continue_fast(
+                start.iterate.scaled(*growth),
+                problem,
+                self._penalty,
+                self._constant_objective,
+                start.potentials.scaled(*growth) if start.potentials else None,
+                **self._method.stop,
+            )
         else:
             outcome = self._minimise(problem, start.iterate.estimate)
-        outcome = tidy(outcome, self._penalty)
-        objective = outcome.history[-1]
-        certificate = certify(outcome, problem, self._penalty, objective)
+        if outcome.stationarity is None or outcome.dual is not None:
+            outcome = tidy(outcome, self._penalty)
+        certificate = certify(outcome, problem, self._penalty, outcome.history[-1])
+        certificate = replace(certificate, row_dual=None, column_dual=None)
         return self._record(l, k, outcome, certificate, began)
-
-    def _is_safe(self, done: Descent, problem: Problem) -> bool:
-        """Whether `secure` would leave it as it is."""
-        is_lower = not self._constant_objective < done.outcome.history[-1]
-        return is_lower and holds_forces_up_to(done.forces, problem, self._penalty)
 
     @cached_property
     def _constant_objective(self) -> float:
@@ -176,36 +165,37 @@ class Surface:
             objective=objective,
             certificate=certificate,
             n_iter=outcome.n_iter,
-            status=status_of(certificate, outcome.n_iter, **self._stop),
+            status=status_of(certificate, outcome.n_iter, self._method),
             seconds=time.perf_counter() - began,
         )
-        return Solved(scale, outcome.iterate)
+        dual = outcome.dual
+        return Solved(scale, outcome.iterate, dual if isinstance(dual, Potentials) else None)
 
     def _minimise(self, problem: Problem, init: Array | None) -> Outcome:
         """Solve on all rows and columns, and again from one cluster where that is lower.
 
         Without that, a penalty that levels off could stay above it at any cost.
         """
-        minimise = SOLVERS[self._solver]
-        outcome = minimise(problem, init, self._penalty, **self._stop)
+        minimise = self._method.minimise
+        outcome = minimise(problem, init, self._penalty)
         constant = all_fused(outcome.iterate)
         if constant.objective(self._penalty) < outcome.history[-1]:
-            outcome = minimise(problem, constant.estimate, self._penalty, **self._stop)
+            outcome = minimise(problem, constant.estimate, self._penalty)
         return outcome
 
     def chain(self, start: Solved, traversal: str) -> Iterator[Solved]:
-        """`start` and the scales that arms go out from."""
+        """Yield `start` and the other scales that paths start from."""
         step = TRAVERSALS[traversal][0]
         yield start
-        # Once a mode is one cluster, going on would repeat the arm of the other.
+        # Once a mode is one cluster, going on would repeat the path of the other.
         for _ in range(_MOST_STEPS):
             if any(self._is_fused(start, mode) for mode in range(2) if step[mode]):
                 return
             start = self._step(start, step)
             yield start
 
-    def arm(self, start: Solved, step: Step) -> Iterator[Solved]:
-        """The scales beyond `start`, until one cluster is left in the mode whose cost grows."""
+    def path(self, start: Solved, step: Step) -> Iterator[Solved]:
+        """Yield the scales beyond `start`, until the mode whose cost grows has one cluster left."""
         mode = step.index(1)
         for _ in range(_MOST_STEPS):
             if self._is_fused(start, mode):
@@ -282,8 +272,8 @@ def _place(solved: Solved) -> Step:
 
 
 def _n_different(observed: NDArray[np.bool_], X: Array, edges: Edges) -> int:
-    agree = np.empty(len(edges), dtype=bool)
-    for start in range(0, len(edges), _EDGES_AT_ONCE):
+    agree = np.empty(edges.n_edges, dtype=bool)
+    for start in range(0, edges.n_edges, _EDGES_AT_ONCE):
         some = slice(start, start + _EDGES_AT_ONCE)
         i, j = edges.pairs[some].T
         agree[some] = ~((X[i] != X[j]) & observed[i] & observed[j]).any(axis=1)

@@ -8,12 +8,9 @@ inside is solved by accelerated projected ascent on its dual, to a certified dua
 import numpy as np
 
 from ..penalties import Penalty
-from ._certificate import relative_gap, stationarity
-from ._dual import Dual, tangent_objective
-from ._dual_kernels import ascend_dual
-from ._fusion import Iterate
-from ._outcome import Outcome
-from ._problem import Array, Edges, Problem
+from .certificate import Dual, relative_gap, stationarity, tangent_objective
+from .kernels.dual import ascend_dual
+from .problem import Array, Edges, Iterate, Outcome, Problem
 
 # Ascent steps between two looks at the inner duality gap, and their limit for one problem.
 _CHECK_EVERY = 10

@@ -1,43 +1,47 @@
 """Augmented Lagrangian descent, for penalties with a moderate slope at the origin.
 
-Such a penalty does not hold fused rows together by force: whether they stay together depends
-on what the data pull, and the multipliers of the constraints W_e = D_e U (D_e U the difference
-of two rows or columns) carry that information. The penalty is replaced by its tangent at the
-estimate, which leaves
+With such a penalty, whether fused rows stay together depends on the data, and the multipliers of
+the constraints W_e = D_e U (D_e U the difference of two rows or columns) carry that information.
+The fast solver falls back on it where it cannot decide what to split. The penalty is replaced by
+its tangent at the estimate, which leaves
 
     min_U  g(U) = 1/2 ||P(X - U)||^2 + sum_e c_e ||D_e U||,   c_e = weight Omega'(length).
 
-Its augmented Lagrangian with stiffness s is, in U, a sum of Huber functions of
-D_e U + dual_e / s. The quadratic that touches each from above has the curvature
-s min(1, c_e / ||dual_e + s D_e U||), at most s, so the linear systems stay well conditioned
+Its augmented Lagrangian with the parameter rho is, in U, a sum of Huber functions of
+D_e U + dual_e / rho. The quadratic that touches each from above has the curvature
+rho min(1, c_e / ||dual_e + rho D_e U||), at most rho, so the linear systems stay well conditioned
 however much fuses. An edge whose dual vector is shorter than its cap c_e is fused.
 """
 
 import numpy as np
 
 from ..penalties import Penalty
-from ._certificate import relative_gap, stationarity
-from ._dual import Dual, tangent_objective
-from ._dual_kernels import advance_multipliers, shrink_factors
-from ._fusion import Iterate
-from ._outcome import Outcome
-from ._problem import Array, Problem
-from ._quadratic import lower_majoriser
+from .certificate import Dual, Potentials, relative_gap, stationarity, tangent_objective
+from .kernels.descent import CG_REDUCTION, CG_STEPS
+from .kernels.dual import advance_multipliers, shrink_factors
+from .kernels.quadratic import lower_quadratic, quadratic_residual
+from .problem import Array, Iterate, Outcome, Problem
 
 # Sweeps between two looks at the duality gap.
 _CHECK_EVERY = 5
 
-# Limit of the stiffness, in units of the weight of an observed entry, and of its inverse.
-_STIFFEST = 1e6
+# Limit of the penalty parameter, in units of the weight of an observed entry, and of its inverse.
+_LARGEST = 1e6
 
 # The majoriser is renewed once it is solved to this share of what solving it has gained.
 _SOLVED = 0.1
 
 
 def minimise_by_multipliers(
-    problem: Problem, U: Array, penalty: Penalty, *, max_iter: int, tol: float
+    problem: Problem,
+    U: Array,
+    penalty: Penalty,
+    *,
+    max_iter: int,
+    tol: float,
+    dual: Dual | Potentials | None = None,
 ) -> Outcome:
-    """Lower the objective from U; `problem` must have nothing fused.
+    """Lower the objective from U, and from a dual point; `problem` must have nothing fused.
 
     Stops at a relative duality gap of `tol` for a linear penalty, at a relative stationarity
     residual of `tol` for others. The estimate is the best seen so far: the sweeps themselves
@@ -50,7 +54,9 @@ def minimise_by_multipliers(
     caps = problem.slopes(penalty, norms)
     start = lowest = tangent_objective(problem, U, caps, norms)
     V = U.copy()
-    multipliers = _Multipliers(problem)
+    if isinstance(dual, Potentials):
+        dual = dual.expand(problem, U, penalty)
+    multipliers = _Multipliers(problem, dual or Dual.zeros(problem))
     for n_iter in range(1, max_iter + 1):
         multipliers.sweep(V, caps)
         if n_iter % _CHECK_EVERY and n_iter < max_iter:
@@ -80,36 +86,44 @@ def minimise_by_multipliers(
 
 
 class _Multipliers:
-    """The multipliers, their stiffness, and the momentum of their steps."""
+    """The multipliers, their penalty parameter, and the momentum of their steps."""
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, dual: Dual):
         self.problem = problem
-        self.dual = Dual.zeros(problem)
-        self.leading = Dual.zeros(problem)
-        self.fused = (np.zeros(len(problem.rows), bool), np.zeros(len(problem.columns), bool))
-        self.stiffness = 1.0
+        self.dual = dual
+        self.leading = Dual(dual.rows.copy(), dual.columns.copy())
+        self.fused = (
+            np.zeros(problem.rows.n_edges, bool),
+            np.zeros(problem.columns.n_edges, bool),
+        )
+        self.rho = 1.0
         self.clock = 1.0
         self.last_step = np.inf
 
     def sweep(self, V: Array, caps: tuple[Array, Array]) -> None:
         """One quadratic in V, in place, and one step of the multipliers."""
-        problem, stiffness = self.problem, self.stiffness
+        problem, rho = self.problem, self.rho
         rows, columns = problem.rows, problem.columns
         Vt = np.ascontiguousarray(V.T)
         factors = (
-            shrink_factors(V, self.leading.rows, rows.pairs, caps[0], stiffness),
-            shrink_factors(Vt, self.leading.columns, columns.pairs, caps[1], stiffness),
+            shrink_factors(V, self.leading.rows, rows.pairs, caps[0], rho),
+            shrink_factors(Vt, self.leading.columns, columns.pairs, caps[1], rho),
         )
-        pull = self.leading.pull(problem, factors)
-        lower_majoriser(problem, V, (stiffness * factors[0], stiffness * factors[1]), pull=pull)
+        weights = rho * factors[0], rho * factors[1]
+        sizes = problem.row_sizes, problem.column_sizes
+        adjacency = rows.adjacency, columns.adjacency
+        R = np.empty_like(V)
+        quadratic_residual(V, problem.means, problem.counts, *sizes, *adjacency, *weights, R)
+        R -= self.leading.pull(problem, factors)
+        lower_quadratic(V, R, problem.counts, *sizes, *adjacency, *weights, CG_STEPS, CG_REDUCTION)
         np.copyto(Vt, V.T)
         clock = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self.clock**2))
         momentum = (self.clock - 1.0) / clock
         row_step, fused_rows = advance_multipliers(
-            V, self.dual.rows, self.leading.rows, rows.pairs, caps[0], stiffness, momentum
+            V, self.dual.rows, self.leading.rows, rows.pairs, caps[0], rho, momentum
         )
         column_step, fused_columns = advance_multipliers(
-            Vt, self.dual.columns, self.leading.columns, columns.pairs, caps[1], stiffness, momentum
+            Vt, self.dual.columns, self.leading.columns, columns.pairs, caps[1], rho, momentum
         )
         self.fused = fused_rows, fused_columns
         self.clock = clock
@@ -123,7 +137,7 @@ class _Multipliers:
     def balance(
         self, V: Array, caps: tuple[Array, Array], norms: tuple[Array, Array], gap: float
     ) -> None:
-        """Stiffen when the gap is mostly slack of the edges, soften when mostly residual."""
+        """Raise rho when the gap is mostly slack of the edges, lower it when mostly residual."""
         pulled = np.vdot(self.dual.pull(self.problem), V)
         residual = gap - (caps[0] @ norms[0] + caps[1] @ norms[1] - pulled)
         # The slack as if no cap were far above its dual vector: such an edge is fused anyway.
@@ -131,9 +145,9 @@ class _Multipliers:
         near = np.minimum(caps[0], 2.0 * lengths[0]), np.minimum(caps[1], 2.0 * lengths[1])
         slack = near[0] @ norms[0] + near[1] @ norms[1] - pulled
         if slack > 3.0 * residual:
-            self.stiffness = min(1.5 * self.stiffness, _STIFFEST)
+            self.rho = min(1.5 * self.rho, _LARGEST)
         elif residual > 3.0 * slack:
-            self.stiffness = max(self.stiffness / 1.5, 1.0 / _STIFFEST)
+            self.rho = max(self.rho / 1.5, 1.0 / _LARGEST)
 
     def fuse(self, iterate: Iterate) -> Iterate:
         """An unfused iterate with all that the multipliers hold together replaced by its mean."""

@@ -1,0 +1,293 @@
+"""The fast solver: descent by quadratic majorisers on fused blocks, then a check of what is fused.
+
+The descent is the same for every penalty. A penalty that is very steep at the origin keeps together
+what has fused, whatever the data say. With a moderate slope (linear, logarithmic, MCP) the fused
+edges must meet their optimality condition: dual vectors are searched that show it, and where there
+are none the clusters are split along a direction of descent, and the descent goes on.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..penalties import CompiledPenalty, Penalty, compile_penalty
+from .certificate import (
+    Dual,
+    Potentials,
+    carries_gradient,
+    carries_gradient_up_to,
+    find_potentials,
+    relative_gap,
+)
+from .kernels.descent import Schedule, descend
+from .kernels.quadratic import lower_quadratic, quadratic_residual
+from .multipliers import minimise_by_multipliers
+from .problem import Array, Iterate, Outcome, Problem, own
+
+# From a start that is no solution of a similar problem, sooner merging or extrapolation would be
+# faster, and end in worse minima.
+_MERGE_AT = 1e-2
+
+# From the solution at smaller costs, merging is tried from the beginning, and again every few
+# iterations: pairs that are to fuse can approach each other very slowly.
+CONTINUED = Schedule(merge_at=np.inf, merge_every=3, extrapolation=0.5, merge_pairs=False)
+
+# Conjugate gradients for the starting point.
+_START_STEPS = np.int64(20)
+_START_REDUCTION = 1e-2
+
+# Reweightings in one search for dual vectors, and how often clusters are split before the method
+# of multipliers takes over.
+_MAX_REWEIGHTINGS = 12
+_MAX_SPLITS = 8
+
+# The share of the tolerance that the residual is given where the duality gap decides.
+_SHARE_OF_GAP = 0.3
+
+# Halvings of the step along which clusters are split.
+_MAX_HALVINGS = 20
+
+
+class Descent(NamedTuple):
+    """Where a descent has ended.
+
+    `gradient_bound` is at least the norm of the gradient on all entries of the matrix.
+    """
+
+    outcome: Outcome
+    gradient_bound: float
+
+
+def minimise_fast(
+    problem: Problem, init: Array | None, penalty: Penalty, *, max_iter: int, tol: float
+) -> Outcome:
+    """Minimise the objective from `init`, or from a smoothed version of the data."""
+    penalty = compile_penalty(penalty)
+    if init is None:
+        start = Iterate.start(problem, np.zeros_like(problem.means))
+        start = start.fuse(*provably_fused(problem, penalty))
+        start = replace(start, V=_smoothed_data(start.problem, penalty))
+    else:
+        start = Iterate.start(problem, init)
+    done = run_descent(start, penalty, _from_scratch(tol), max_iter=max_iter, tol=tol)
+    constant = all_fused(done.outcome.iterate).objective(penalty)
+    return _secure(done, problem, penalty, constant, max_iter=max_iter, tol=tol)
+
+
+def continue_fast(
+    iterate: Iterate,
+    problem: Problem,
+    penalty: CompiledPenalty,
+    constant: float,
+    guess: Potentials | None,
+    *,
+    max_iter: int,
+    tol: float,
+) -> Outcome:
+    """Minimise the objective of `problem` from the solution at smaller costs.
+
+    `iterate` is that solution on the blocks of `problem` that it has fused, `guess` its dual
+    vectors, and `constant` the objective with all that is connected fused.
+    """
+    done = run_descent(iterate, penalty, CONTINUED, max_iter=max_iter, tol=tol)
+    if guess is not None and done.outcome.iterate.V.shape != iterate.V.shape:
+        guess = guess.centred(problem, iterate)
+    return _secure(done, problem, penalty, constant, guess, max_iter=max_iter, tol=tol)
+
+
+def run_descent(
+    iterate: Iterate, penalty: Penalty, schedule: Schedule, *, max_iter: int, tol: float
+) -> Descent:
+    """Descend from an iterate on its own blocks, which stay fused."""
+    compiled = compile_penalty(penalty)
+    blocks, V, labels, history, n_iter, residual, bound = descend(
+        iterate.problem.owned(),
+        own(iterate.V),
+        compiled.kernel,
+        schedule,
+        int(max_iter),
+        float(tol),
+    )
+    compiled.raise_errors()
+    fused = replace(iterate, problem=Problem.from_plain(blocks), V=V)
+    if V.shape != iterate.V.shape:
+        fused = replace(
+            fused,
+            row_labels=labels[0][iterate.row_labels],
+            column_labels=labels[1][iterate.column_labels],
+        )
+    return Descent(Outcome(fused, history.tolist(), n_iter, stationarity=residual), bound)
+
+
+def tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
+    """Clip to the range of the data, and fuse what differs only because the solver stopped.
+
+    Neither raises the objective.
+    """
+    done = run_descent(outcome.iterate, penalty, CONTINUED, max_iter=0, tol=0.0).outcome
+    history = outcome.history
+    if done.history[-1] < history[-1]:
+        history = [*history, done.history[-1]]
+    return replace(outcome, iterate=done.iterate, history=history, stationarity=done.stationarity)
+
+
+def _from_scratch(tol: float) -> Schedule:
+    return Schedule(
+        merge_at=max(tol, _MERGE_AT), merge_every=-1, extrapolation=0.0, merge_pairs=True
+    )
+
+
+def _secure(
+    done: Descent,
+    problem: Problem,
+    penalty: CompiledPenalty,
+    constant: float,
+    guess: Potentials | None = None,
+    *,
+    max_iter: int,
+    tol: float,
+) -> Outcome:
+    """Restart where that must end lower, and go on until fused edges meet their condition.
+
+    A concave penalty can leave a descent in a local minimum above the estimate with all that is
+    connected fused: then it starts from there.
+    """
+    left = max_iter - done.outcome.n_iter
+    if constant < done.outcome.history[-1] and left > 0:
+        start = all_fused(done.outcome.iterate)
+        more = run_descent(start, penalty, _from_scratch(tol), max_iter=left, tol=tol)
+        done = Descent(_append(done.outcome, more.outcome), more.gradient_bound)
+    precision = _SHARE_OF_GAP * tol if penalty.is_linear else tol
+    for _ in range(_MAX_SPLITS):
+        outcome = done.outcome
+        if not penalty.is_linear and (
+            carries_gradient_up_to(done.gradient_bound, problem, penalty)
+            or carries_gradient(outcome.iterate, problem, penalty)
+        ):
+            return outcome
+        left = max_iter - outcome.n_iter
+        if left <= 0:
+            return replace(outcome, dual=guess or Dual.zeros(problem))
+        U = outcome.iterate.estimate
+        guess, residual, n_iter = find_potentials(
+            problem, U, penalty, guess, tol=precision, max_iter=min(left, _MAX_REWEIGHTINGS)
+        )
+        outcome = replace(outcome, n_iter=outcome.n_iter + n_iter, dual=guess)
+        if _is_optimal(problem, outcome, penalty, residual, tol):
+            return outcome
+        left = max_iter - outcome.n_iter
+        if left <= 0:
+            return outcome
+        start = outcome.iterate
+        if residual <= precision:
+            precision *= _SHARE_OF_GAP
+        else:
+            start = _split(outcome.iterate, problem, penalty, guess)
+            if start is None:
+                break
+        more = run_descent(start, penalty, CONTINUED, max_iter=left, tol=precision)
+        done = Descent(_append(outcome, more.outcome), more.gradient_bound)
+    left = max_iter - outcome.n_iter
+    if left <= 0:
+        return outcome
+    U = outcome.iterate.estimate
+    more = minimise_by_multipliers(problem, U, penalty, max_iter=left, tol=tol, dual=guess)
+    return _append(outcome, more)
+
+
+def _is_optimal(
+    problem: Problem, outcome: Outcome, penalty: CompiledPenalty, residual: float, tol: float
+) -> bool:
+    """Whether the duality gap of a linear penalty, or the residual of others, is at most `tol`."""
+    if not penalty.is_linear:
+        return residual <= tol
+    dual = outcome.dual.expand(problem, outcome.iterate.estimate, penalty)
+    return relative_gap(problem, penalty, outcome.history[-1], dual.lower_bound(problem)) <= tol
+
+
+def _split(
+    iterate: Iterate, problem: Problem, penalty: CompiledPenalty, potentials: Potentials
+) -> Iterate | None:
+    """Split clusters along the potentials, where that lowers the objective; None if it does not.
+
+    Edges whose dual vectors stay within their caps keep their ends together.
+    """
+    U = iterate.estimate
+    lengths = potentials.lengths(problem)
+    fused = problem.norms(U)
+    rows = problem.rows.components((fused[0] == 0) & (lengths[0] <= 1.0))
+    columns = problem.columns.components((fused[1] == 0) & (lengths[1] <= 1.0))
+    start = Iterate.start(problem, U).fuse(rows, columns)
+    if start.V.shape == iterate.V.shape:
+        return None
+    direction = problem.contract(potentials.values, rows, columns)[1]
+    objective = iterate.objective(penalty)
+    step = 1.0 / np.abs(direction).max()
+    best = None
+    for _ in range(_MAX_HALVINGS):
+        V = start.V + step * direction
+        lowered = start.problem.objective(V, penalty)
+        if lowered < objective:
+            best, objective = replace(start, V=V), lowered
+        elif best is not None:
+            break
+        step *= 0.5
+    return best
+
+
+def all_fused(iterate: Iterate) -> Iterate:
+    """The best estimate with all that is connected fused."""
+    rows, columns = iterate.problem.rows, iterate.problem.columns
+    fused = iterate.fuse(
+        rows.components(np.full(rows.n_edges, True)),
+        columns.components(np.full(columns.n_edges, True)),
+    )
+    return replace(fused, V=fused.problem.means.copy())
+
+
+def _append(first: Outcome, second: Outcome) -> Outcome:
+    history = first.history + second.history
+    return replace(second, history=history, n_iter=first.n_iter + second.n_iter)
+
+
+def provably_fused(problem: Problem, penalty: Penalty) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Labels of rows and of columns that are equal in some global minimiser.
+
+    Replacing the rows of a component by their mean shortens every column edge and raises the
+    data term by at most ||P(mean - X)|| ||U - mean||, while the row edges cost at least their
+    length times the slope of the chord of Omega up to the longest possible distance. Where the
+    latter wins, whatever U is, the rows of each component are equal.
+    """
+    observed = problem.counts > 0
+    spread = np.ptp(problem.means[observed])
+    n_rows, n_columns = problem.counts.shape
+    labels = []
+    for edges, n_nodes, n_others in (
+        (problem.rows, n_rows, n_columns),
+        (problem.columns, n_columns, n_rows),
+    ):
+        farthest = np.sqrt(n_others) * spread
+        pull = np.sqrt(n_nodes * problem.counts.sum()) * spread
+        lightest = float(edges.weights.min(initial=np.finfo(float).max))
+        cost = lightest * float(penalty.value(np.array([farthest]))[0])
+        labels.append(edges.components(np.full(edges.n_edges, cost >= pull * farthest)))
+    return labels[0], labels[1]
+
+
+def _smoothed_data(problem: Problem, penalty: Penalty) -> Array:
+    """The quadratic problem with the edges weighted by the penalty at one standard deviation.
+
+    The paper starts from the mean of the observed entries, a constant matrix, with separate
+    first weights: at a constant matrix the weights of the penalty would never let it go.
+    """
+    V, R = np.zeros_like(problem.means), np.empty_like(problem.means)
+    sizes = problem.row_sizes, problem.column_sizes
+    adjacency = problem.rows.adjacency, problem.columns.adjacency
+    weights = problem.first_slopes(penalty)
+    quadratic_residual(V, problem.means, problem.counts, *sizes, *adjacency, *weights, R)
+    lower_quadratic(
+        V, R, problem.counts, *sizes, *adjacency, *weights, _START_STEPS, _START_REDUCTION
+    )
+    return problem.clip(V)

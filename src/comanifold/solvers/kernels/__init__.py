@@ -1,0 +1,13 @@
+"""Compiled functions over arrays; each has a slow NumPy version in tests/oracles.
+
+`kernel` compiles a function when it is first called. Names are short and mathematical here: V are
+the values of m x n blocks, and whatever is written for rows serves columns with V transposed.
+"""
+
+from numba import njit
+
+kernel = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+
+# For a function with few callers: compiled as a part of them and not by itself. Every level of
+# compiled calls makes LLVM optimise all that is below it again.
+inlined = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, inline="always")

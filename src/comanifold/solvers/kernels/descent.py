@@ -1,0 +1,333 @@
+"""The descent by quadratic majorisers, for every penalty.
+
+Each iteration lowers the majoriser that touches the objective at the estimate, by a few steps of
+conjugate gradients, then extrapolates, fuses what has become close and merges clusters where that
+lowers the objective. It is one compiled loop: most scales of a surface have a few dozen blocks
+left, and to call their kernels one by one would take longer than the kernels. The penalty is called
+by its address, so the loop is compiled once for all of them.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..problem import Problem, contract, from_plain, plain
+from . import inlined, kernel
+from .blocks import block_means, transpose
+from .edges import (
+    component_labels,
+    edge_costs,
+    edge_norms,
+    is_identity,
+    majoriser_weights,
+    n_labels,
+)
+from .merge import agglomerate, independent_edges, pair_bounds
+from .quadratic import lower_quadratic, quadratic_residual
+
+# Steps of conjugate gradients per majoriser, and the factor by which they should lower its
+# residual: the majoriser moves on before an exact solution would pay.
+CG_STEPS = np.int64(10)  # not an int: compiled code would treat it as a type of its own
+CG_REDUCTION = 0.1
+
+# Root mean square difference, in standard deviations of the data, below which two rows or
+# columns are tried as one. Ten times less was slower and found slightly worse minima.
+CLOSE = 3e-3
+
+# The least gain, relative to the objective, for which clusters are merged.
+LEAST_GAIN = 1e-9
+
+# How the extrapolation step grows and shrinks, according to whether it lowered the objective.
+LONGER = 1.5
+LONGEST = 4.0
+SHORTER = 0.3
+
+
+class Schedule(NamedTuple):
+    """When the descent extrapolates and merges.
+
+    Attributes
+    ----------
+    merge_at : float
+        Relative residual from which on merging is tried.
+    merge_every : int
+        Iterations after which it is tried again, whatever the residual.
+    extrapolation : float
+        First extrapolation step, as a share of the last change; 0 for none.
+    merge_pairs : bool
+        Whether to merge single pairs where no merger in bulk lowers the objective.
+    """
+
+    merge_at: float
+    merge_every: int
+    extrapolation: float
+    merge_pairs: bool
+
+
+class State(NamedTuple):
+    """An estimate, the lengths of its edges, and its objective."""
+
+    problem: Problem
+    V: Any
+    row_norms: Any
+    column_norms: Any
+    objective: float
+
+
+@kernel
+def evaluated(problem, V, penalty):
+    """The state of the estimate V."""
+    Vt = np.empty((V.shape[1], V.shape[0]))
+    transpose(V, Vt)
+    row_norms = edge_norms(V, problem.rows.pairs, problem.column_sizes)
+    column_norms = edge_norms(Vt, problem.columns.pairs, problem.row_sizes)
+    counts, means = problem.counts, problem.means
+    data = 0.0
+    for a in range(V.shape[0]):
+        v, count, mean = V[a], counts[a], means[a]
+        for b in range(V.shape[1]):
+            difference = v[b] - mean[b]
+            data += count[b] * difference * difference
+    cost = 0.0
+    for x in edge_costs(row_norms, problem.rows.weights, penalty):
+        cost += x
+    column_cost = 0.0
+    for x in edge_costs(column_norms, problem.columns.weights, penalty):
+        column_cost += x
+    objective = problem.constant + 0.5 * data + cost + column_cost
+    return State(problem, V, row_norms, column_norms, objective)
+
+
+@inlined
+def collapsed(state, penalty, close):
+    """The state with what is close fused, at the widest threshold that does not raise f.
+
+    With it, labels of the clusters.
+    """
+    problem, V = state.problem, state.V
+    m, n = V.shape
+    row_unit, column_unit = np.sqrt(problem.column_sizes.sum()), np.sqrt(problem.row_sizes.sum())
+    for factor in (1.0, 0.1, 0.01, 0.0):
+        row_threshold, column_threshold = factor * close * row_unit, factor * close * column_unit
+        rows = component_labels(m, problem.rows.pairs, state.row_norms <= row_threshold)
+        columns = component_labels(n, problem.columns.pairs, state.column_norms <= column_threshold)
+        if is_identity(rows) and is_identity(columns):
+            break
+        blocks, values = contract(problem, V, rows, columns)
+        fused = evaluated(from_plain(blocks), values, penalty)
+        if factor == 0.0 or fused.objective <= state.objective:
+            return fused, rows, columns
+    return state, np.arange(m), np.arange(n)
+
+
+@inlined
+def merged(state, penalty, least_gain, by_pairs):
+    """The state with clusters merged where that lowers the objective, and their labels.
+
+    Neighbours one after the other, by a bound that is cheap and somewhat loose, so also chains of
+    mergers that only pay together; or, by a tighter bound, pairs that are not adjacent to each
+    other (`by_pairs`).
+    """
+    problem, V = state.problem, state.V
+    m, n = V.shape
+    least_gain = least_gain * state.objective
+    Vt, counts, means = np.empty((n, m)), np.empty((n, m)), np.empty((n, m))
+    transpose(V, Vt)
+    transpose(problem.counts, counts)
+    transpose(problem.means, means)
+    rows, columns = problem.rows, problem.columns
+    row_sizes, column_sizes = problem.row_sizes, problem.column_sizes
+    if by_pairs:
+        bounds = pair_bounds(
+            V, problem.counts, problem.means, row_sizes, column_sizes,
+            rows, state.row_norms, penalty,
+        )  # fmt: skip
+        chosen, change = independent_edges(bounds, least_gain, rows)
+        row_labels, row_gain = component_labels(m, rows.pairs, chosen), -change
+        bounds = pair_bounds(
+            Vt, counts, means, column_sizes, row_sizes, columns, state.column_norms, penalty
+        )
+        chosen, change = independent_edges(bounds, least_gain, columns)
+        column_labels, column_gain = component_labels(n, columns.pairs, chosen), -change
+    else:
+        row_labels, row_gain = agglomerate(
+            V, problem.counts, problem.means, row_sizes, column_sizes, rows.pairs,
+            edge_costs(state.row_norms, rows.weights, penalty),
+            majoriser_weights(state.row_norms, rows.weights, penalty), least_gain,
+        )  # fmt: skip
+        column_labels, column_gain = agglomerate(
+            Vt, counts, means, column_sizes, row_sizes, columns.pairs,
+            edge_costs(state.column_norms, columns.weights, penalty),
+            majoriser_weights(state.column_norms, columns.weights, penalty), least_gain,
+        )  # fmt: skip
+    # Both modes, or one: the bounds of the two do not add up.
+    rows_apart, columns_apart = np.arange(m), np.arange(n)
+    rows_first = row_gain >= column_gain
+    for choice in range(3):
+        only_rows = choice == (1 if rows_first else 2)
+        chosen_rows = row_labels if choice == 0 or only_rows else rows_apart
+        chosen_columns = column_labels if choice == 0 or not only_rows else columns_apart
+        if n_labels(chosen_rows) == m and n_labels(chosen_columns) == n:
+            continue
+        blocks, values = contract(problem, V, chosen_rows, chosen_columns)
+        fused = evaluated(from_plain(blocks), values, penalty)
+        if fused.objective < state.objective:
+            return fused, chosen_rows, chosen_columns
+    return state, rows_apart, columns_apart
+
+
+@kernel
+def _residual(state, penalty):
+    """Majoriser weights of the edges, and minus the gradient of the objective."""
+    problem = state.problem
+    row_w = majoriser_weights(state.row_norms, problem.rows.weights, penalty)
+    column_w = majoriser_weights(state.column_norms, problem.columns.weights, penalty)
+    R = np.empty(state.V.shape)
+    quadratic_residual(
+        state.V, problem.means, problem.counts, problem.row_sizes, problem.column_sizes,
+        problem.rows.adjacency, problem.columns.adjacency, row_w, column_w, R,
+    )  # fmt: skip
+    return row_w, column_w, R
+
+
+@inlined
+def _relative_norm(problem, R, n_observed):
+    """Norm of the gradient over the estimates constant on the blocks, relative to the data's."""
+    total = 0.0
+    for a in range(R.shape[0]):
+        r = R[a]
+        row = 0.0
+        for b in range(R.shape[1]):
+            row += r[b] * r[b] / problem.column_sizes[b]
+        total += row / problem.row_sizes[a]
+    return np.sqrt(total / n_observed)
+
+
+@inlined
+def _gradient_bound(state, row_w, column_w):
+    """At least the norm of the gradient on all entries: the sum of the norms of its parts."""
+    counts, means, V = state.problem.counts, state.problem.means, state.V
+    data = 2.0 * state.problem.constant
+    for a in range(V.shape[0]):
+        for b in range(V.shape[1]):
+            data += counts[a, b] * (V[a, b] - means[a, b]) ** 2
+    slopes = 0.0
+    for e in range(row_w.shape[0]):
+        slopes += row_w[e] * state.row_norms[e]
+    for e in range(column_w.shape[0]):
+        slopes += column_w[e] * state.column_norms[e]
+    return np.sqrt(data) + np.sqrt(2.0) * slopes
+
+
+@inlined
+def _clip(problem, V):
+    """Clip V to the range of the observed means, in place; return whether that changed it."""
+    low, high = np.inf, -np.inf
+    for a in range(V.shape[0]):
+        for b in range(V.shape[1]):
+            if problem.counts[a, b] > 0.0:
+                low, high = min(low, problem.means[a, b]), max(high, problem.means[a, b])
+    clipped = False
+    for a in range(V.shape[0]):
+        for b in range(V.shape[1]):
+            if not low <= V[a, b] <= high:
+                V[a, b] = min(max(V[a, b], low), high)
+                clipped = True
+    return clipped
+
+
+@kernel
+def _follow(last, labels, before, rows, columns):
+    """An estimate and the labels of its rows and columns, fused as the problem `before` was."""
+    m, n = n_labels(rows), n_labels(columns)
+    last = block_means(last, before.row_sizes, before.column_sizes, rows, columns, m, n)
+    row_labels, column_labels = labels[0].copy(), labels[1].copy()
+    for i in range(row_labels.shape[0]):
+        row_labels[i] = rows[row_labels[i]]
+    for j in range(column_labels.shape[0]):
+        column_labels[j] = columns[column_labels[j]]
+    return last, (row_labels, column_labels)
+
+
+@inlined
+def _extrapolated(V, last, step):
+    """V + step (V - last)."""
+    farther = np.empty(V.shape)
+    for a in range(V.shape[0]):
+        for b in range(V.shape[1]):
+            farther[a, b] = V[a, b] + step * (V[a, b] - last[a, b])
+    return farther
+
+
+@kernel
+def descend(problem, V, penalty, schedule, max_iter, tol):
+    """Lower the objective from V until its relative gradient is below `tol` and no merger pays.
+
+    At the end the estimate is clipped to the range of the data and what is close is fused. With
+    max_iter = 0 that is all. Returns the problem and the values of the remaining blocks, labels
+    of their rows and columns, the objectives, the number of iterations, the relative norm of the
+    gradient, and an upper bound on its norm on all entries of the matrix.
+    """
+    n_observed = problem.counts.sum()
+    labels = np.arange(V.shape[0]), np.arange(V.shape[1])
+    state = evaluated(problem, V, penalty)
+    last = V  # where the last majoriser has led, to extrapolate from
+    history = [state.objective]
+    merge_at, since_merging, step = schedule.merge_at, 0, schedule.extrapolation
+    n_iter = 0
+    is_done = False
+    while True:
+        lowest, before = state.objective, state.problem
+        state, rows, columns = collapsed(state, penalty, CLOSE)
+        if state.V.shape != last.shape:
+            last, labels = _follow(last, labels, before, rows, columns)
+        row_w, column_w, R = _residual(state, penalty)
+        residual = _relative_norm(state.problem, R, n_observed)
+        if is_done:
+            break
+        if n_iter > 0:
+            history.append(min(state.objective, lowest))
+            if residual <= merge_at or since_merging == schedule.merge_every:
+                since_merging = 0
+                before = state.problem
+                for by_pairs in (False, True):
+                    if state.V.shape == last.shape and (schedule.merge_pairs or not by_pairs):
+                        state, rows, columns = merged(state, penalty, LEAST_GAIN, by_pairs)
+                if state.V.shape != last.shape:
+                    last, labels = _follow(last, labels, before, rows, columns)
+                    history.append(state.objective)
+                    row_w, column_w, R = _residual(state, penalty)
+                elif residual <= tol:
+                    is_done = True
+                else:
+                    merge_at = max(tol, 0.1 * min(merge_at, residual))
+        is_done = is_done or n_iter == max_iter
+        if not is_done:
+            n_iter += 1
+            since_merging += 1
+            blocks, V = state.problem, state.V.copy()
+            lower_quadratic(
+                V, R, blocks.counts, blocks.row_sizes, blocks.column_sizes, blocks.rows.adjacency,
+                blocks.columns.adjacency, row_w, column_w, CG_STEPS, CG_REDUCTION,
+            )  # fmt: skip
+            lower = evaluated(blocks, V, penalty)
+            if lower.objective <= state.objective:
+                state = lower
+                if step > 0.0:
+                    farther = evaluated(blocks, _extrapolated(V, last, step), penalty)
+                    if farther.objective < lower.objective:
+                        state = farther
+                        step = min(LONGER * step, LONGEST)
+                    else:
+                        step *= SHORTER
+                last = V
+            else:  # nothing left to gain but rounding errors
+                is_done = True
+        if is_done:
+            V = state.V.copy()
+            if _clip(state.problem, V):
+                state = evaluated(state.problem, V, penalty)
+    if state.objective < history[-1]:
+        history.append(state.objective)
+    bound = _gradient_bound(state, row_w, column_w)
+    return plain(state.problem), state.V, labels, np.array(history), n_iter, residual, bound
