@@ -1,4 +1,4 @@
-"""Support for all estimators: validation of incomplete matrices, failed fits, warnings."""
+"""Shared by estimators: validation, failed fits that change nothing, warnings at the caller."""
 
 import sys
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from ._validation import check_matrix, masked_to_nan
 
 Array = NDArray[np.float64]
 
-# Packages whose frames are skipped on the way from a warning to the line of the user.
+# Packages whose frames are skipped to find the line of the user.
 _BETWEEN = ("comanifold", "contextlib", "sklearn")
 
 

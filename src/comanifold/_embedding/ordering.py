@@ -1,4 +1,4 @@
-"""An order of the points of one mode in which similar ones are adjacent."""
+"""Ordering of the points of one mode in which similar points are adjacent."""
 
 from math import dist
 
@@ -11,12 +11,13 @@ Labels = NDArray[np.intp]
 
 
 def embedding_order(embedding: Array, max_tree_points: int = 5000) -> Labels:
-    """Return an order of points in which neighbours in the embedding are near each other.
+    """Return a permutation of the points in which neighbours in the embedding are adjacent.
 
-    The leaves of an average-linkage tree on the embedding (after Ankenman 2014), the branches
-    that meet at a node turned so that their nearest ends touch, and the whole so that the first
-    coordinate grows. Points without coordinates (NaN) come last. For more than `max_tree_points`,
-    whose tree would need too much memory, it is the order of the first coordinate.
+    It is the order of the leaves of an average-linkage tree on the embedding (after Ankenman 2014).
+    The two branches at a node are flipped so that their nearest ends touch, and the whole order so
+    that the first coordinate grows. Points without coordinates (NaN) come last. For more than
+    `max_tree_points`, whose tree would need too much memory, points are sorted by the first
+    coordinate.
     """
     placed = np.flatnonzero(~np.isnan(embedding).any(axis=1))
     unplaced = np.setdiff1d(np.arange(len(embedding)), placed)
@@ -29,12 +30,12 @@ def embedding_order(embedding: Array, max_tree_points: int = 5000) -> Labels:
 
 
 def _leaves(tree: Array, points: Array) -> Labels:
-    """Return the leaves of a tree in order, near ends joined at every node."""
+    """Return the leaves of a tree, branches flipped so that near ends touch at every node."""
     branches = [[leaf] for leaf in range(len(points))]
     places = points.tolist()  # of few coordinates each: faster without arrays
     for a, b in tree[:, :2].astype(int):
         one, other = branches[a], branches[b]
-        # Which end of each touches: the last of one and the first of the other, or otherwise.
+        # Distances between the ends of the two branches, unflipped ones first.
         ends = [
             dist(places[i], places[j]) for i in (one[-1], one[0]) for j in (other[0], other[-1])
         ]
