@@ -45,3 +45,8 @@ def test_log1p_needs_values_above_minus_one():
 @parametrize_with_checks([Preprocessor(standardize=True)])
 def test_it_is_an_estimator(estimator, check):
     check(estimator)
+
+
+def test_new_rows_without_an_observed_entry_stay_missing():
+    preprocessor = Preprocessor(log1p=True, standardize=True).fit([[1.0, 2.0], [3.0, 5.0]])
+    assert np.isnan(preprocessor.transform([[np.nan, np.nan]])).all()

@@ -74,7 +74,7 @@ class Preprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return log(1 + X), or X itself without `log1p`."""
         if not self.log1p:
             return X
-        lowest = np.nanmin(X)
+        lowest = np.nanmin(X, initial=np.inf)
         if lowest <= -1:
             raise ValueError(
                 f"log1p needs values above -1, and the smallest is {lowest:g}: do not use log1p"
