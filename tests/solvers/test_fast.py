@@ -106,8 +106,8 @@ def test_where_no_bound_shows_it_dual_vectors_of_fused_edges_do(seed, monkeypatc
     problem = standard(seed)
     taken = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
     assert taken.dual is None
-    for bound in ("carries_gradient", "carries_gradient_up_to"):
-        monkeypatch.setattr(fast, bound, lambda *_: False)
+    monkeypatch.setattr(fast, "carries_gradient_up_to", lambda *_: False)
+    monkeypatch.setattr(fast, "certain_modes", lambda *_: (False, False))
     checked = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
     estimate = checked.iterate.estimate
     assert stationarity(problem, estimate, Snowflake(), checked.dual) <= 1e-5
@@ -162,8 +162,8 @@ def test_no_more_iterations_are_made_than_allowed(penalty):
 def test_out_of_iterations_nothing_is_said_to_hold_unchecked(monkeypatch):
     problem = standard(2)
     enough = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6).n_iter
-    for bound in ("carries_gradient", "carries_gradient_up_to"):
-        monkeypatch.setattr(fast, bound, lambda *_: False)
+    monkeypatch.setattr(fast, "carries_gradient_up_to", lambda *_: False)
+    monkeypatch.setattr(fast, "certain_modes", lambda *_: (False, False))
     outcome = fast.minimise_fast(problem, None, Snowflake(), max_iter=enough, tol=1e-6)
     assert isinstance(outcome.dual, Dual)
     assert outcome.n_iter <= enough

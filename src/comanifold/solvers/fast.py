@@ -16,8 +16,8 @@ from ..penalties import CompiledPenalty, Penalty, compile_penalty
 from .certificate import (
     Dual,
     Potentials,
-    carries_gradient,
     carries_gradient_up_to,
+    certain_modes,
     find_potentials,
     relative_gap,
 )
@@ -162,14 +162,29 @@ def _secure(
     precision = _SHARE_OF_GAP * tol if penalty.is_linear else tol
     for _ in range(_MAX_SPLITS):
         outcome = done.outcome
-        if not penalty.is_linear and (
-            carries_gradient_up_to(done.gradient_bound, problem, penalty)
-            or carries_gradient(outcome.iterate, problem, penalty)
-        ):
-            return outcome
+        certain = False, False
+        if not penalty.is_linear:
+            if carries_gradient_up_to(done.gradient_bound, problem, penalty):
+                return outcome
+            certain = certain_modes(outcome.iterate, problem, penalty)
+            if all(certain):
+                return outcome
         left = max_iter - outcome.n_iter
         if left <= 0:
             return replace(outcome, dual=guess or Dual.zeros(problem))
+        if any(certain):
+            outcome, is_optimal, start = _check_other_mode(
+                outcome, problem, penalty, certain, max_iter=left, tol=tol
+            )
+            if is_optimal:
+                return outcome
+            left = max_iter - outcome.n_iter
+            if left <= 0:
+                return replace(outcome, dual=guess or Dual.zeros(problem))
+            if start is not None:
+                more = run_descent(start, penalty, CONTINUED, max_iter=left, tol=precision)
+                done = Descent(_append(outcome, more.outcome), more.gradient_bound)
+                continue
         U = outcome.iterate.estimate
         guess, residual, n_iter = find_potentials(
             problem, U, penalty, guess, tol=precision, max_iter=min(left, _MAX_REWEIGHTINGS)
@@ -195,6 +210,55 @@ def _secure(
     U = outcome.iterate.estimate
     more = minimise_by_multipliers(problem, U, penalty, max_iter=left, tol=tol, dual=guess)
     return _append(outcome, more)
+
+
+def _check_other_mode(
+    outcome: Outcome,
+    problem: Problem,
+    penalty: CompiledPenalty,
+    certain: tuple[bool, bool],
+    *,
+    max_iter: int,
+    tol: float,
+) -> tuple[Outcome, bool, Iterate | None]:
+    """Check the fused edges of the mode that is not certain, with the clusters of the other as one.
+
+    Returns the outcome, whether these edges meet their condition, and if not the estimate with
+    clusters split, or None if no split lowers the objective.
+    """
+    iterate = outcome.iterate
+    smaller, local = _contract(iterate, problem, certain)
+    potentials, residual, n_iter = find_potentials(
+        smaller, local.estimate, penalty, tol=tol, max_iter=min(max_iter, _MAX_REWEIGHTINGS)
+    )
+    outcome = replace(outcome, n_iter=outcome.n_iter + n_iter)
+    if residual <= tol:
+        return replace(outcome, stationarity=max(residual, outcome.stationarity)), True, None
+    split = _split(local, smaller, penalty, potentials)
+    return outcome, False, None if split is None else _expand(split, iterate, certain)
+
+
+def _contract(
+    iterate: Iterate, problem: Problem, modes: tuple[bool, bool]
+) -> tuple[Problem, Iterate]:
+    """Return the problem with the clusters of some modes as one, and the iterate on it."""
+    own_labels = [np.arange(size) for size in iterate.V.shape]
+    labels, local = [], []
+    for mode, of_points in enumerate((iterate.row_labels, iterate.column_labels)):
+        labels.append(of_points if modes[mode] else np.arange(len(of_points)))
+        local.append(own_labels[mode] if modes[mode] else of_points)
+    smaller = problem.contract(iterate.estimate, *labels)[0]
+    return smaller, Iterate(iterate.problem, iterate.V, *local)
+
+
+def _expand(local: Iterate, iterate: Iterate, modes: tuple[bool, bool]) -> Iterate:
+    """Return an iterate on a problem of `_contract` as one on the whole problem."""
+    rows, columns = local.row_labels, local.column_labels
+    return replace(
+        local,
+        row_labels=rows[iterate.row_labels] if modes[0] else rows,
+        column_labels=columns[iterate.column_labels] if modes[1] else columns,
+    )
 
 
 def _is_optimal(
