@@ -49,6 +49,7 @@ from ._validation import (
     check_choice,
     check_matrix,
     expand_to_full,
+    is_integer,
     missing_to_nan,
     read_floats,
     refuse_infinite,
@@ -57,7 +58,7 @@ from ._validation import (
 )
 from .diffusion_map import DiffusionMap
 from .model_selection import hold_out
-from .penalties import Penalty, get_penalty
+from .penalties import Penalty, get_penalty, rescale
 from .solvers import TRAVERSALS
 
 Array = NDArray[np.float64]
@@ -401,6 +402,7 @@ class CoManifold(
         self._state = state
         self.data_ = state.data
         self.mean_, self.scale_ = state.mean, state.scale
+        self.penalty_, self._cost_unit = rescale(get_penalty(self.penalty), state.scale)
         self.ignored_entries_ = state.ignored_entries
         self.low_rank_weight_ = state.low_rank_weight
         self.scales_ = _scales_as_arrays(state.scales)
@@ -606,16 +608,9 @@ class CoManifold(
         index : int
             The position of the scale in `scales_`, instead of l and k.
         """
-        scale = self._state.scales[self._scale_index(l, k, index)]
-        factor = get_penalty(self.penalty).rescaled(self.scale_)[1]
-        return factor * scale.row_cost, factor * scale.column_cost
-
-    @property
-    def penalty_(self) -> Penalty:
-        """The penalty in the units of the data, which goes with `costs_at`."""
-        if not hasattr(self, "_state"):
-            raise AttributeError("penalty_ is known after fit")
-        return get_penalty(self.penalty).rescaled(self.scale_)[0]
+        place = self._scale_index(l, k, index)
+        row_cost, column_cost = (self.scales_[name][place] for name in ("row_cost", "column_cost"))
+        return float(self._cost_unit * row_cost), float(self._cost_unit * column_cost)
 
     def blocks_at(
         self, l: int | None = None, k: int | None = None, *, index: int | None = None
@@ -672,9 +667,13 @@ class CoManifold(
         if index is not None:
             if l is not None or k is not None:
                 raise ValueError("a scale is given by l and k or by index, not by both")
+            if not is_integer(index):
+                raise ValueError(f"index must be an integer, got {index!r:.60}")
             if not -len(scales) <= index < len(scales):
                 raise ValueError(f"index must be less than {len(scales)}, got {index}")
             return int(index)
+        if l is None or k is None:
+            raise ValueError(f"both l and k, or index, are needed: got l={l}, k={k}")
         for i, scale in enumerate(scales):
             if (scale.l, scale.k) == (l, k):
                 return i

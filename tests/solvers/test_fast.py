@@ -167,3 +167,25 @@ def test_out_of_iterations_nothing_is_said_to_hold_unchecked(monkeypatch):
     outcome = fast.minimise_fast(problem, None, Snowflake(), max_iter=enough, tol=1e-6)
     assert isinstance(outcome.dual, Dual)
     assert outcome.n_iter <= enough
+
+
+@pytest.mark.parametrize("seed", [18, 38])
+def test_the_method_of_multipliers_starts_where_the_last_descent_has_ended(seed, monkeypatch):
+    problem, penalty = standard(seed, sizes=(8, 12), log_costs=(-1.0, 0.0)), Linear()
+    reached, starts = [], []
+
+    def descend(*args, **options):
+        done = run_descent(*args, **options)
+        reached.append(done.outcome.history[-1])
+        return done
+
+    def by_multipliers(problem, U, penalty, **options):
+        starts.append(problem.objective(U, penalty))
+        return minimise_by_multipliers(problem, U, penalty, **options)
+
+    run_descent, minimise_by_multipliers = fast.run_descent, fast.minimise_by_multipliers
+    monkeypatch.setattr(fast, "run_descent", descend)
+    monkeypatch.setattr(fast, "minimise_by_multipliers", by_multipliers)
+    monkeypatch.setattr(fast, "_MAX_SPLITS", 1)
+    fast.minimise_fast(problem, None, penalty, max_iter=2000, tol=1e-8)
+    assert starts[0] == pytest.approx(min(reached), rel=1e-12)

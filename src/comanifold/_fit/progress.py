@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from ..solvers import Scale
@@ -22,6 +23,12 @@ except ImportError:
 
 
 logger = logging.getLogger("comanifold")
+
+# The handler of verbose fits, their levels, and the level of the logger without them.
+_lock = Lock()
+_handler: logging.Handler | None = None
+_levels: list[int] = []
+_level_before = logging.NOTSET
 
 # Paths of a surface, before any surface has been solved.
 _USUAL_PATHS = 24
@@ -149,22 +156,32 @@ class ProgressReporter:
 def log_to_stderr(verbose: int) -> Iterator[None]:
     """Show the log on standard error: passes for verbose=1, every scale for more.
 
-    Nothing is added where the user has configured logging for the level asked for.
+    Nothing is added where the user has configured logging for the level asked for. Of several fits
+    at the same time the first adds the handler, and the last removes it.
     """
-    level = {0: logging.WARNING, 1: logging.INFO}.get(max(verbose, 0), logging.DEBUG)
-    if verbose <= 0 or (logger.hasHandlers() and logger.isEnabledFor(level)):
-        yield
-        return
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(level)
+    global _handler, _level_before
+    level = logging.INFO if verbose == 1 else logging.DEBUG
+    with _lock:
+        is_configured = _handler is None and logger.hasHandlers() and logger.isEnabledFor(level)
+        if verbose <= 0 or is_configured:
+            level = None
+        elif _handler is None:
+            _handler, _level_before = logging.StreamHandler(), logger.level
+            _handler.setFormatter(logging.Formatter("%(message)s"))
+            logger.addHandler(_handler)
+        if level is not None:
+            _levels.append(level)
+            logger.setLevel(min(_levels))
     try:
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
+        if level is not None:
+            with _lock:
+                _levels.remove(level)
+                logger.setLevel(min(_levels, default=_level_before))
+                if not _levels:
+                    logger.removeHandler(_handler)
+                    _handler = None
 
 
 def expected_seconds(settings: Settings, shape: tuple[int, int]) -> float:

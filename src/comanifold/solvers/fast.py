@@ -186,9 +186,11 @@ def _secure(
         else:
             start = _split(outcome.iterate, problem, penalty, guess)
             if start is None:
+                done = done._replace(outcome=outcome)
                 break
         more = run_descent(start, penalty, CONTINUED, max_iter=left, tol=precision)
         done = Descent(_append(outcome, more.outcome), more.gradient_bound)
+    outcome = replace(done.outcome, dual=guess)
     left = max_iter - outcome.n_iter
     if left <= 0:
         return outcome
