@@ -19,17 +19,10 @@ from sklearn.neighbors import sort_graph_by_row_values
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._embedding.clusters import Clusters, find_clusters, nested_linkage
-from ._embedding.ordering import embedding_order
+from ._embedding.clusters import Clusters, embedding_order, find_clusters, nested_linkage
 from ._embedding.out_of_sample import distances_to_new, find_equal_rows
 from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
-from ._fit.notices import (
-    warn_of_outliers,
-    warn_of_stride,
-    warn_of_unconverged,
-    warn_of_unobserved,
-)
 from ._fit.passes import run_passes
 from ._fit.progress import (
     CallbackSupportMixin,
@@ -37,6 +30,10 @@ from ._fit.progress import (
     ProgressReporter,
     expected_seconds,
     log_to_stderr,
+    warn_of_outliers,
+    warn_of_stride,
+    warn_of_unconverged,
+    warn_of_unobserved,
     with_callbacks,
 )
 from ._fit.settings import Execution, check_settings, check_size

@@ -18,7 +18,7 @@ from comanifold.penalties import (
     check_penalty,
     get_penalty,
 )
-from comanifold.solvers.kernels.edges import evaluate
+from comanifold.solvers.kernels.blocks import evaluate
 
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 

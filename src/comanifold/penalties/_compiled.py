@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ._base import BuiltIn, Penalty
+    from ._penalties import BuiltIn, Penalty
 
 _log = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ class CompiledPenalty:
 
 def compile_penalty(penalty: "Penalty") -> CompiledPenalty:
     """Compile a penalty, or wrap its methods if Numba cannot compile them, with a logged note."""
-    from ._base import BuiltIn, Rescaled
+    from ._penalties import BuiltIn, Rescaled
 
     if isinstance(penalty, CompiledPenalty):
         return penalty
@@ -139,7 +139,7 @@ def built_in(penalty: "BuiltIn") -> CompiledPenalty:
 
 def uses_kernels(cls: type) -> bool:
     """Whether a built-in penalty's class, which may be a user's subclass, uses its kernels."""
-    from ._base import BuiltIn
+    from ._penalties import BuiltIn
 
     return cls.value is BuiltIn.value and cls.derivative is BuiltIn.derivative
 

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
 from ..penalties import Penalty, get_penalty
-from .kernels.blocks import block_means
-from .kernels.dual import divergence
+from .kernels.blocks import block_means, divergence
 from .kernels.quadratic import lower_quadratic, quadratic_residual
 from .problem import Array, Iterate, Problem
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from ..penalties import Penalty
 from .certificate import Dual, Potentials, relative_gap, stationarity, tangent_objective
+from .kernels.blocks import advance_multipliers, shrink_factors
 from .kernels.descent import CG_REDUCTION, CG_STEPS
-from .kernels.dual import advance_multipliers, shrink_factors
 from .kernels.quadratic import lower_quadratic, quadratic_residual
 from .problem import Array, Iterate, Outcome, Problem
 

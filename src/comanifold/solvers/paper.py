@@ -9,7 +9,7 @@ import numpy as np
 
 from ..penalties import Penalty
 from .certificate import Dual, relative_gap, stationarity, tangent_objective
-from .kernels.dual import ascend_dual
+from .kernels.blocks import ascend_dual
 from .problem import Array, Edges, Iterate, Outcome, Problem
 
 # Ascent steps between two looks at the inner duality gap, and their limit for one problem.

@@ -21,11 +21,11 @@ from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
 from ..penalties import Penalty, get_penalty
 from .kernels import inlined, kernel
-from .kernels.blocks import contract_blocks
-from .kernels.edges import (
+from .kernels.blocks import (
     STEEPEST,
     adjacency_lists,
     component_labels,
+    contract_blocks,
     contract_edges,
     edge_norms,
     is_identity,

@@ -24,7 +24,7 @@ mode.
 import numpy as np
 
 from . import inlined, kernel
-from .edges import evaluate, first_come_labels
+from .blocks import evaluate, first_come_labels
 
 
 @kernel

@@ -12,8 +12,7 @@ with the graph Laplacians Lr and Lc: the mask stays in it, and nothing is filled
 import numpy as np
 
 from . import inlined, kernel
-from .blocks import transpose
-from .edges import laplacian
+from .blocks import laplacian, transpose
 
 
 @kernel
