@@ -375,6 +375,7 @@ class CoManifold(
         return expected_seconds(check_settings(self), shape)
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
+        """Return X as scikit-learn validates it, with NaN for missing entries."""
         X = missing_to_nan(X, self.absent)
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
 
@@ -430,6 +431,7 @@ class CoManifold(
         self._set_names()
 
     def _set_names(self) -> None:
+        """Set the labels of rows and columns from the state."""
         names = {"row": "row_names_in_", "column": "feature_names_in_"}
         for mode, attribute in names.items():
             labels = self._state.mode(mode)[0].names
@@ -652,6 +654,7 @@ class CoManifold(
         return np.where(np.isnan(self.data_), estimate, self.data_)
 
     def _kept_blocks(self, l: int | None, k: int | None, index: int | None) -> Blocks:
+        """Return the blocks of a scale in standard units; ValueError if scales were not kept."""
         check_is_fitted(self)
         if self._state.blocks is None:
             raise ValueError("the scales were not kept: fit with keep_scales=True to look at them")

@@ -1,4 +1,4 @@
-"""What a user hears of a fit: its progress, how long it will take, and warnings."""
+"""Messages of a fit: progress, log, expected time and warnings."""
 
 import logging
 import warnings
@@ -113,22 +113,26 @@ class ProgressReporter:
             self._tasks.append(model._init_callback_context(max_subtasks=n_passes))
 
     def begin_fit(self, X: Any) -> None:
+        """Report the start of a fit to X."""
         for task in self._tasks:
             task.call_on_fit_task_begin(estimator=self._model, X=X)
 
     def begin_pass(self, stage: str) -> None:
+        """Report the start of a pass."""
         self._stage = stage
         self._n_paths.append(0)
         self._begin_task(stage, max_subtasks=None)
         self._notify()
 
     def path_done(self) -> None:
+        """Report a solved path."""
         self._n_paths[-1] += 1
         self._begin_task("path")
         self._end_task()
         self._notify()
 
     def end_pass(self, name: str, scales: list[Scale]) -> None:
+        """Report the end of a pass, and log its scales."""
         self._end_task()
         seconds = sum(scale.seconds for scale in scales)
         logger.info("%s: %d scales, %.2f s of solving", name, len(scales), seconds)
@@ -136,9 +140,11 @@ class ProgressReporter:
             logger.debug("    %s", scale)
 
     def end_fit(self, X: Any) -> None:
+        """Report the end of a fit."""
         self._end_task(X)
 
     def _notify(self) -> None:
+        """Call the listener."""
         if self._listener is None:
             return
         # A surface has about as many paths as the one before.

@@ -145,6 +145,7 @@ def uses_kernels(cls: type) -> bool:
 
 
 def _signature():
+    """The Numba type of the C signature at the head of this module."""
     from numba import types
 
     doubles = types.CPointer(types.float64)
@@ -153,6 +154,7 @@ def _signature():
 
 @cache
 def _as_c_function(function: Callable):
+    """The C function of a kernel of a built-in penalty, compiled once."""
     from numba import cfunc
 
     options = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "reassoc"}}
@@ -160,6 +162,7 @@ def _as_c_function(function: Callable):
 
 
 def _address(function) -> int:
+    """The address of a C function of Numba or ctypes."""
     if isinstance(function, _C_FUNCTION):
         return ctypes.cast(function, ctypes.c_void_p).value
     return function.address
@@ -260,6 +263,7 @@ def _with_numpy_floats(method: Callable) -> Callable:
 
 
 def _agrees(compiled: CompiledPenalty, penalty: "Penalty") -> bool:
+    """Whether compiled methods return the same as the methods themselves, at probes."""
     with np.errstate(all="ignore"):
         return all(
             np.allclose(found(_PROBES), expected(_PROBES), rtol=1e-9, atol=0.0)

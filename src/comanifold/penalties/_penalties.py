@@ -105,7 +105,12 @@ class BuiltIn(Penalty):
     """A penalty whose functions are written in the form that the solvers call: `kernels`."""
 
     kernels: ClassVar[tuple[Callable, Callable]]
-    parameters: tuple[float, ...] = ()
+    parameter: ClassVar[str | None] = None  # the name of its parameter, if it has one
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The parameters that the kernels are called with."""
+        return () if self.parameter is None else (getattr(self, self.parameter),)
 
     def value(self, z: ArrayLike) -> NDArray[np.float64]:
         return built_in(self).value(z)
@@ -113,15 +118,13 @@ class BuiltIn(Penalty):
     def derivative(self, z: ArrayLike) -> NDArray[np.float64]:
         return built_in(self).derivative(z)
 
-    def _with_parameter(
-        self, name: str, value: float, *, factor: float
-    ) -> tuple[Penalty, float] | None:
+    def _with_parameter(self, value: float, factor: float) -> tuple[Penalty, float] | None:
         """The penalty with another parameter, and the factor; None if either is out of range."""
         in_range = _LEAST_PARAMETER <= value < math.inf and 0.0 < factor < math.inf
         if not in_range or not uses_kernels(type(self)):
             return None
         other = copy(self)
-        setattr(other, name, value)
+        setattr(other, self.parameter, value)
         return other, factor
 
 
@@ -203,20 +206,21 @@ def check_penalty(penalty: Penalty) -> None:
 
 
 def _refuse(name, result, wrong, what, probes=_PROBES):
+    """Raise a ValueError that shows the first wrong result, if there is one."""
     if np.any(wrong):
         where = int(np.argmax(wrong))
         raise ValueError(f"penalty {name} {what} {result[where]:g} at z = {probes[where]:g}")
 
 
 def _positive(name: str, value: float) -> float:
-    # Below 1e-300 the slope at the origin, about 1 / value, is no longer finite.
-    if not (isinstance(value, numbers.Real) and np.isfinite(value) and value >= 1e-300):
+    """Validate a parameter of a penalty; return it as a float."""
+    if not (isinstance(value, numbers.Real) and _LEAST_PARAMETER <= value < math.inf):
         raise ValueError(f"{name} must be a positive number, at least 1e-300, got {value!r}")
     return float(value)
 
 
 def _power(scale: float, exponent: float) -> float:
-    """A power that overflows to infinity."""
+    """scale^exponent, infinite where it overflows."""
     with np.errstate(all="ignore"):
         return float(np.float64(scale) ** exponent)
 
@@ -264,17 +268,14 @@ class Snowflake(BuiltIn):
     """
 
     kernels = _snowflake_value, _snowflake_derivative
+    parameter = "eps"
 
     def __init__(self, eps: float = 1e-12):
         self.eps = _positive("eps", eps)
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return (self.eps,)
-
     def rescaled(self, scale: float) -> tuple[Penalty, float]:
         """Snowflake(eps sqrt(scale)), and the factor scale^1.5."""
-        changed = self._with_parameter("eps", self.eps * scale**0.5, factor=_power(scale, 1.5))
+        changed = self._with_parameter(self.eps * scale**0.5, _power(scale, 1.5))
         return changed or super().rescaled(scale)
 
 
@@ -332,17 +333,14 @@ class Log(BuiltIn):
     """
 
     kernels = _log_value, _log_derivative
+    parameter = "eps"
 
     def __init__(self, eps: float = 1.0):
         self.eps = _positive("eps", eps)
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return (self.eps,)
-
     def rescaled(self, scale: float) -> tuple[Penalty, float]:
         """Log(eps scale), and the factor scale^2."""
-        changed = self._with_parameter("eps", self.eps * scale, factor=_power(scale, 2.0))
+        changed = self._with_parameter(self.eps * scale, _power(scale, 2.0))
         return changed or super().rescaled(scale)
 
 
@@ -382,15 +380,12 @@ class MCP(BuiltIn):
     """
 
     kernels = _mcp_value, _mcp_derivative
+    parameter = "threshold"
 
     def __init__(self, threshold: float = 1.0):
         self.threshold = _positive("threshold", threshold)
 
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        return (self.threshold,)
-
     def rescaled(self, scale: float) -> tuple[Penalty, float]:
         """MCP(threshold scale), and the factor scale."""
-        changed = self._with_parameter("threshold", self.threshold * scale, factor=scale)
+        changed = self._with_parameter(self.threshold * scale, scale)
         return changed or super().rescaled(scale)
