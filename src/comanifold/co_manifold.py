@@ -37,7 +37,7 @@ from ._fit.progress import (
     with_callbacks,
 )
 from ._fit.settings import Execution, check_settings, check_size
-from ._fit.standardise import standardise
+from ._fit.standardise import find_outliers, standardise
 from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
 from ._io.model_format import read_model, write_model
@@ -560,11 +560,11 @@ class CoManifold(
     def score(self, X: ArrayLike, y: Any = None, *, random_state: Any = None) -> float:  # noqa: ARG002
         """Return minus the error on entries held out of X, so that higher is better.
 
-        A tenth of the observed entries of X is held out. A clone of the model is fitted to the
-        rest of X, together with the rows of the fitted matrix that X does not contain. The score
-        is minus the root-mean-square error of its filled-in values at the held-out entries, in
-        standard deviations of these. So no entry is predicted from itself, neither in
-        cross-validation over rows nor for the fitted matrix.
+        A tenth of the observed entries of X is held out, no outliers among them. A clone of the
+        model is fitted to the rest of X, together with the rows of the fitted matrix that X does
+        not contain. The score is minus the root-mean-square error of its filled-in values at the
+        held-out entries, in standard deviations of these. So no entry is predicted from itself,
+        neither in cross-validation over rows nor for the fitted matrix.
 
         Parameters
         ----------
@@ -578,13 +578,14 @@ class CoManifold(
         check_is_fitted(self)
         labels = row_names(X)
         X = check_matrix(self._validate(X, reset=False))
-        seed = self.random_state if random_state is None else random_state
-        held_out = hold_out(X, min_observed=2, random_state=seed)
-        if held_out is None:
-            raise ValueError("X has too few observed entries to hold out any of them")
         state = self._state
         same = find_equal_rows(X, state.data, labels, state.row.names)
         others = np.delete(state.data, same[same >= 0], axis=0)
+        outliers = find_outliers(np.vstack([X, others]))[: len(X)]
+        seed = self.random_state if random_state is None else random_state
+        held_out = hold_out(np.where(outliers, np.nan, X), min_observed=2, random_state=seed)
+        if held_out is None:
+            raise ValueError("X has too few observed entries to hold out any of them")
         model = clone(self).set_params(keep_scales=False, checkpoint=None)
         filled = model.fit(np.vstack([held_out.rest(), others])).filled_
         return -held_out.relative_error(filled[held_out.rows, held_out.columns])
