@@ -11,6 +11,7 @@ from oracles.fits import holes
 from sklearn.base import clone
 
 from comanifold import CoManifold, FitProgress
+from comanifold._fit.progress import log_to_stderr
 
 
 class Listener:
@@ -148,3 +149,19 @@ def test_larger_matrices_are_expected_to_take_longer():
     assert seconds == sorted(seconds)
     assert CoManifold(n_passes=2).expected_seconds((1000, 500)) > seconds[1]
     assert CoManifold(scale_weights="cost").expected_seconds((1000, 500)) < seconds[1]
+
+
+@pytest.mark.parametrize("levels", [(1, 2), (2, 1), (1, 1)])
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_verbose_fits_at_the_same_time_leave_the_logger_as_it_was(levels, first_out, capfd):
+    logger = logging.getLogger("comanifold")
+    before = logger.level, list(logger.handlers), logger.propagate
+    fits = [log_to_stderr(level) for level in levels]
+    for fit in fits:
+        fit.__enter__()
+    fits.pop(first_out).__exit__(None, None, None)
+    logger.info("still there")
+    fits.pop().__exit__(None, None, None)
+    logger.info("over")
+    assert capfd.readouterr().err == "still there\n"
+    assert (logger.level, logger.handlers, logger.propagate) == before

@@ -1,5 +1,6 @@
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from comanifold.penalties import (
     check_penalty,
     get_penalty,
 )
+from comanifold.solvers.kernels.blocks import evaluate
 
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 
@@ -294,3 +296,43 @@ def test_what_a_compiled_method_does_otherwise_is_not_taken():
     factor = (3.0,)
     assert first[0] == 2.0
     assert Switching().compiled().value([2.0])[0] == 6.0
+
+
+def test_an_error_is_raised_in_the_thread_whose_call_caused_it():
+    class Refusing(Uncompiled):
+        def value(self, z):
+            if np.any(np.asarray(z) == 7.0):
+                raise RuntimeError("no sevens")
+            return super().value(z)
+
+    compiled = Refusing(1.0).compiled()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(evaluate, compiled.kernel.value, np.array([7.0]), np.empty(0)).result()
+        compiled.raise_errors()  # this thread has made no such call
+        with pytest.raises(RuntimeError, match="no sevens"):
+            thread.submit(compiled.raise_errors).result()
+        thread.submit(compiled.raise_errors).result()
+
+
+def test_objects_with_other_attributes_have_their_own_compiled_methods():
+    class Optional(Penalty):
+        def __init__(self, **attributes):
+            vars(self).update(attributes)
+
+        def value(self, z):
+            return np.log1p(np.asarray(z))
+
+        def derivative(self, z):
+            return 1.0 / (1.0 + np.asarray(z))
+
+    first, second, third = (Optional(**a).compiled() for a in ({}, {"a": 1.0}, {}))
+    assert first.kernel.value == third.kernel.value != second.kernel.value
+
+
+def test_properties_that_raise_are_not_attributes_of_a_penalty():
+    class Unfinished(Exponential):
+        @property
+        def later(self):
+            raise RuntimeError("not yet")
+
+    assert Unfinished(1.0).compiled().is_compiled

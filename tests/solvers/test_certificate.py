@@ -148,8 +148,8 @@ def test_potentials_are_dual_vectors_within_their_caps(seed, penalty):
     for lengths, cap in zip(dual.lengths(), caps, strict=True):
         assert np.all(lengths <= cap * (1 + 1e-9))
     np.testing.assert_allclose(
-        dual.fused_pull(problem, norms, caps),
-        potentials.fused_pull(problem, norms, caps),
+        dual.fused_divergence(problem, norms, caps),
+        potentials.fused_divergence(problem, norms, caps),
         atol=1e-9,
     )
     # The same vectors, written for other costs.

@@ -143,6 +143,7 @@ def open_checkpoint(
 
 
 def _refuse_another_fit(directory: str, found: dict[str, Any], expected: dict[str, str]) -> None:
+    """Raise ValueError if two fingerprints differ."""
     different = [
         f"{key} was {found.get(key)}, is {expected.get(key)}"
         for key in {**found, **expected}

@@ -1,4 +1,4 @@
-"""How far an estimate is from solving its problem: numbers that can be checked afterwards.
+"""Certificates: the stationarity residual and the duality gap of an estimate.
 
 With fixed caps c_e the problem
 
@@ -20,8 +20,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
 from ..penalties import Penalty, get_penalty
-from .kernels.blocks import block_means
-from .kernels.dual import divergence
+from .kernels.blocks import block_means, divergence
 from .kernels.quadratic import lower_quadratic, quadratic_residual
 from .problem import Array, Edges, Iterate, Problem
 
@@ -89,12 +88,14 @@ class Dual:
 
     @classmethod
     def zeros(cls, problem: Problem) -> "Dual":
+        """Dual vectors of zero for all edges of a problem."""
         n_rows, n_columns = problem.counts.shape
         return cls(
             np.zeros((problem.rows.n_edges, n_columns)), np.zeros((problem.columns.n_edges, n_rows))
         )
 
     def lengths(self) -> tuple[Array, Array]:
+        """The norms of the vectors, of the row edges and of the column edges."""
         return np.linalg.norm(self.rows, axis=1), np.linalg.norm(self.columns, axis=1)
 
     def project(self, caps: tuple[Array, Array]) -> "Dual":
@@ -107,8 +108,8 @@ class Dual:
             shortened.append(vectors * factor[:, None])
         return Dual(*shortened)
 
-    def pull(self, problem: Problem, factors: tuple[Array, Array] | None = None) -> Array:
-        """sum_e factor_e D_e' dual_e, the gradient of the edges at each entry of the estimate."""
+    def divergence(self, problem: Problem, factors: tuple[Array, Array] | None = None) -> Array:
+        """sum_e factor_e D_e' dual_e, in the shape of the estimate; factors are 1 by default."""
         if factors is None:
             factors = np.ones(problem.rows.n_edges), np.ones(problem.columns.n_edges)
         n_rows, n_columns = problem.counts.shape
@@ -121,12 +122,12 @@ class Dual:
         by_rows += by_columns.T
         return by_rows
 
-    def fused_pull(
+    def fused_divergence(
         self, problem: Problem, norms: tuple[Array, Array], caps: tuple[Array, Array]
     ) -> Array:
-        """`pull` of the edges of length zero, with vectors no longer than `caps`."""
+        """`divergence` of the edges of length zero, with vectors no longer than `caps`."""
         fused = Dual(self.rows * (norms[0] == 0)[:, None], self.columns * (norms[1] == 0)[:, None])
-        return fused.project(caps).pull(problem)
+        return fused.project(caps).divergence(problem)
 
     def lower_bound(self, problem: Problem) -> float:
         """A lower bound on the minimum of the problem at the head of this module.
@@ -137,7 +138,7 @@ class Dual:
         minimiser lies within the range of the data, since clipping an estimate to it lowers
         every term, and so the entry costs no more than g times an end of that range.
         """
-        G = self.pull(problem)
+        G = self.divergence(problem)
         observed = problem.counts > 0
         x = problem.means
         low, high = x[observed].min(), x[observed].max()
@@ -184,10 +185,10 @@ class Potentials:
             )
         )
 
-    def fused_pull(
+    def fused_divergence(
         self, problem: Problem, norms: tuple[Array, Array], caps: tuple[Array, Array]
     ) -> Array:
-        """As `Dual.fused_pull`."""
+        """As `Dual.fused_divergence`."""
         return problem.laplacian(self.values, self.weights(problem, norms, caps))
 
     def expand(self, problem: Problem, U: Array, penalty: Penalty) -> Dual:
@@ -221,7 +222,7 @@ def stationarity(problem: Problem, U: Array, penalty: Penalty, dual: Dual | Pote
     """The residual that `Certificate` describes, for data in standard units."""
     norms = problem.norms(U)
     residual = problem.gradient(U, penalty, norms)
-    residual += dual.fused_pull(problem, norms, problem.slopes(penalty, norms))
+    residual += dual.fused_divergence(problem, norms, problem.slopes(penalty, norms))
     return _relative_norm(residual, problem)
 
 
@@ -243,7 +244,7 @@ def find_potentials(
     tol: float,
     max_iter: int,
 ) -> tuple[Potentials, float, int]:
-    """Search dual vectors of the fused edges that meet the optimality condition to `tol`.
+    """Search for dual vectors of the fused edges that meet the optimality condition to `tol`.
 
     Minimises the residual, ||G + sum_e D_e' dual_e|| with the gradient G of all else, over vectors
     no longer than their caps, by iterative reweighting: with fixed weights the potentials solve a
@@ -344,6 +345,7 @@ def _fits_tree(G: Array, labels: NDArray[np.intp], edges: Edges, slope: float) -
 
 
 def _means_by_label(G: Array, labels: NDArray[np.intp]) -> Array:
+    """The mean of the rows of G with each label."""
     m, n = G.shape
     G, n_labels = np.ascontiguousarray(G), int(labels.max()) + 1
     return block_means(G, np.ones(m), np.ones(n), labels, np.arange(n), n_labels, n)
@@ -387,7 +389,7 @@ def dual_bound(
     column_cost: float,
     penalty: str | Penalty = "linear",
 ) -> float:
-    r"""A number that the objective with a linear penalty does not fall below.
+    r"""Return a lower bound on the objective with a linear penalty, from dual vectors.
 
     For vectors :math:`\lambda_e` with :math:`\|\lambda_e\| \le \gamma w_e`, one for each edge,
     and :math:`G = \sum_e D_e^T \lambda_e`,
@@ -396,7 +398,7 @@ def dual_bound(
               + \sum_{(i,j) \notin \Theta} \min(g_{ij} \min X, g_{ij} \max X)
 
     since the minimiser lies within the range of the data. A vector that is too long is
-    shortened, so that the bound holds whatever is handed in.
+    shortened, so that the bound is valid for any vectors.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""The fast solver: descent by quadratic majorisers on fused blocks, then a check of what is fused.
+"""The fast solver: descent by quadratic majorisers on fused blocks, then a check of the clusters.
 
-The descent is the same for every penalty. A penalty that is very steep at the origin keeps together
-what has fused, whatever the data say. With a moderate slope (linear, logarithmic, MCP) the fused
-edges must meet their optimality condition: dual vectors are searched that show it, and where there
-are none the clusters are split along a direction of descent, and the descent goes on.
+The descent is the same for every penalty. Under a penalty that is very steep at the origin fused
+clusters are never split. With a moderate slope (linear, logarithmic, MCP) the fused edges must meet
+their optimality condition: the solver searches for dual vectors that show it, and where there are
+none it splits clusters along a direction of descent and continues.
 """
 
 from dataclasses import replace
@@ -51,7 +51,7 @@ _MAX_HALVINGS = 20
 
 
 class Descent(NamedTuple):
-    """Where a descent has ended.
+    """The result of a descent.
 
     `gradient_bound` is at least the norm of the gradient on all entries of the matrix.
     """
@@ -89,7 +89,7 @@ def continue_fast(
     """Minimise the objective of `problem` from the solution at smaller costs.
 
     `iterate` is that solution on the blocks of `problem` that it has fused, `guess` its dual
-    vectors, and `constant` the objective with all that is connected fused.
+    vectors, and `constant` the objective with each connected component fused.
     """
     done = run_descent(iterate, penalty, CONTINUED, max_iter=max_iter, tol=tol)
     if guess is not None and done.outcome.iterate.V.shape != iterate.V.shape:
@@ -134,6 +134,7 @@ def tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
 
 
 def _from_scratch(tol: float) -> Schedule:
+    """The schedule for a start that is not the solution of a similar problem."""
     return Schedule(
         merge_at=max(tol, _MERGE_AT), merge_every=-1, extrapolation=0.0, merge_pairs=True
     )
@@ -149,10 +150,10 @@ def _secure(
     max_iter: int,
     tol: float,
 ) -> Outcome:
-    """Restart where that must end lower, and go on until fused edges meet their condition.
+    """Continue a descent until the fused edges meet their optimality condition.
 
-    A concave penalty can leave a descent in a local minimum above the estimate with all that is
-    connected fused: then it starts from there.
+    With a concave penalty it can end in a local minimum above `constant`, the objective with each
+    connected component fused: then it restarts from that estimate.
     """
     left = max_iter - done.outcome.n_iter
     if constant < done.outcome.history[-1] and left > 0:
@@ -201,9 +202,11 @@ def _secure(
         else:
             start = _split(outcome.iterate, problem, penalty, guess)
             if start is None:
+                done = done._replace(outcome=outcome)
                 break
         more = run_descent(start, penalty, CONTINUED, max_iter=left, tol=precision)
         done = Descent(_append(outcome, more.outcome), more.gradient_bound)
+    outcome = replace(done.outcome, dual=guess)
     left = max_iter - outcome.n_iter
     if left <= 0:
         return outcome
@@ -274,9 +277,9 @@ def _is_optimal(
 def _split(
     iterate: Iterate, problem: Problem, penalty: CompiledPenalty, potentials: Potentials
 ) -> Iterate | None:
-    """Split clusters along the potentials, where that lowers the objective; None if it does not.
+    """Split clusters along the potentials; None if that does not lower the objective.
 
-    Edges whose dual vectors stay within their caps keep their ends together.
+    Edges whose dual vectors are shorter than their caps stay fused.
     """
     U = iterate.estimate
     lengths = potentials.lengths(problem)
@@ -302,7 +305,7 @@ def _split(
 
 
 def all_fused(iterate: Iterate) -> Iterate:
-    """The best estimate with all that is connected fused."""
+    """The best estimate with each connected component of rows and of columns fused."""
     rows, columns = iterate.problem.rows, iterate.problem.columns
     fused = iterate.fuse(
         rows.components(np.full(rows.n_edges, True)),
@@ -312,6 +315,7 @@ def all_fused(iterate: Iterate) -> Iterate:
 
 
 def _append(first: Outcome, second: Outcome) -> Outcome:
+    """The second outcome, with the history and the iterations of both."""
     history = first.history + second.history
     return replace(second, history=history, n_iter=first.n_iter + second.n_iter)
 
@@ -333,18 +337,18 @@ def provably_fused(problem: Problem, penalty: Penalty) -> tuple[NDArray[np.intp]
         (problem.columns, n_columns, n_rows),
     ):
         farthest = np.sqrt(n_others) * spread
-        pull = np.sqrt(n_nodes * problem.counts.sum()) * spread
+        data_slope = np.sqrt(n_nodes * problem.counts.sum()) * spread
         lightest = float(edges.weights.min(initial=np.finfo(float).max))
         cost = lightest * float(penalty.value(np.array([farthest]))[0])
-        labels.append(edges.components(np.full(edges.n_edges, cost >= pull * farthest)))
+        labels.append(edges.components(np.full(edges.n_edges, cost >= data_slope * farthest)))
     return labels[0], labels[1]
 
 
 def _smoothed_data(problem: Problem, penalty: Penalty) -> Array:
-    """The quadratic problem with the edges weighted by the penalty at one standard deviation.
+    """The solution of the quadratic problem with edges weighted by Omega at one standard deviation.
 
-    The paper starts from the mean of the observed entries, a constant matrix, with separate
-    first weights: at a constant matrix the weights of the penalty would never let it go.
+    The paper starts from the mean of the observed entries, with separate first weights: under the
+    weights of the penalty itself a constant matrix would be a stationary point.
     """
     V, R = np.zeros_like(problem.means), np.empty_like(problem.means)
     sizes = problem.row_sizes, problem.column_sizes

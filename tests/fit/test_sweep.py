@@ -1,9 +1,9 @@
-"""Weights of scales against their definitions."""
+"""Sweeps over a surface: the weights of scales."""
 
 import numpy as np
 
-from comanifold._fit.held_out import HeldOut
-from comanifold._fit.scale_weights import CostWeights, FixedWeights, HeldOutWeights
+from comanifold._fit.sweep import CostWeights, FixedWeights, HeldOutWeights
+from comanifold.model_selection import HeldOut
 from comanifold.solvers import Certificate, Scale
 
 
