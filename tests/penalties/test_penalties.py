@@ -25,7 +25,7 @@ each_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 
 
 @each_penalty
-def test_meets_the_assumptions(penalty):
+def test_built_in_penalties_meet_the_assumptions(penalty):
     check_penalty(penalty)
 
 
@@ -143,7 +143,7 @@ def test_an_object_without_the_two_functions_is_refused():
         get_penalty(3.0)
 
 
-def test_names():
+def test_penalties_by_name():
     assert get_penalty("snowflake") == Snowflake()
     assert get_penalty("linear") == Linear()
     assert get_penalty("log") == Log()
@@ -183,7 +183,7 @@ def test_rescaled_is_the_same_penalty_in_other_units(penalty, log_scale, z):
     assert other.is_linear == penalty.is_linear
 
 
-def test_what_penalties_become_in_other_units():
+def test_rescaled_built_in_penalties_have_rescaled_parameters():
     assert Snowflake(0.5).rescaled(4.0) == (Snowflake(1.0), 8.0)
     assert Log(0.5).rescaled(4.0) == (Log(2.0), 16.0)
     assert MCP(0.5).rescaled(4.0) == (MCP(2.0), 4.0)
@@ -192,7 +192,7 @@ def test_what_penalties_become_in_other_units():
 
 @each_penalty
 @pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e150])
-def test_rescaled_by_far(penalty, scale):
+def test_rescaled_by_extreme_factors(penalty, scale):
     # Where a parameter or the factor would leave the range of numbers, a wrapper takes over.
     other, factor = penalty.rescaled(scale)
     assert 0.0 < factor < np.inf
@@ -282,7 +282,7 @@ def test_compiled_penalties_can_be_pickled():
         np.testing.assert_array_equal(again.value([1.0]), compile_penalty(penalty).value([1.0]))
 
 
-def test_what_a_compiled_method_does_otherwise_is_not_taken():
+def test_compiled_methods_that_differ_from_python_are_not_used():
     class Switching(Penalty):
         """Its function depends on an object that compiled code does not see change."""
 
