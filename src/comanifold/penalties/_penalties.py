@@ -182,9 +182,7 @@ def check_penalty(penalty: Penalty) -> None:
     rise = np.diff(value)
     slack = 1e-6 * rise + 1e-9 * np.abs(value[1:])
     wrong = (rise > slope[:-1] * step + slack) | (rise < slope[1:] * step - slack)
-    problem = (
-        "is inconsistent: value does not grow at the rate of derivative; the derivative"
-    )
+    problem = "is inconsistent: value does not grow at the rate of derivative; the derivative"
     _refuse(name, slope[1:], wrong, problem)
 
 
