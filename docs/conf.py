@@ -1,5 +1,6 @@
-"""How the documentation is built. Nothing is fetched: `make docs` works without a network."""
+"""Sphinx configuration. Nothing is downloaded: `make docs` works without a network."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ import comanifold
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 os.environ["MPLBACKEND"] = "Agg"
+# A dependency of the theme shows all messages of level INFO.
+logging.getLogger("comanifold").setLevel(logging.WARNING)
 
 project = "comanifold"
 author = project_copyright = "The comanifold developers"
@@ -28,12 +31,12 @@ extensions = [
 exclude_patterns = ["_build", "_extensions", "_generated", "_static", "_templates"]
 templates_path = ["_templates"]
 highlight_language = "python"
-# `name` in a docstring is a name: code, and a link where there is something to link to.
+# `name` in a docstring is code, and a link if it is a known name.
 default_role = "py:obj"
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
-# Numbered equations of the paper are named in the text, not by us.
+# Equations are not numbered: their numbers in the text are those of the paper.
 myst_dmath_double_inline = True
 
 autosummary_generate = True
@@ -50,7 +53,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "abort_on_example_error": True,
     "show_signature": False,
-    # Times depend on the machine: only what takes long is worth a word.
+    # Report only long times: they depend on the machine.
     "min_reported_time": 10,
 }
 

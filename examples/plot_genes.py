@@ -1,9 +1,9 @@
 """
-Genes by patients, where every batch has measured other genes
-=============================================================
+Genes by patients, where each hospital measured different genes
+===============================================================
 
-Three hospitals have measured the same kinds of tumour with panels that overlap only in part: of
-the genes that are not on its panel, a hospital has no value for any of its patients. If the gaps
+Three hospitals have measured the same kinds of tumour with gene panels that overlap only in part. A
+gene that is not on the panel of a hospital is missing for all of its patients. If missing values
 are filled with the mean of the gene, patients look alike because they were in the same hospital.
 """
 
@@ -27,12 +27,12 @@ X = X[on_panel.any(axis=1)]
 print(f"{X.shape[0]} genes by {X.shape[1]} patients, {np.isnan(X).mean():.0%} missing")
 
 # %%
-# Of the ten patients nearest to one in the embedding, how many are of the same hospital? By chance,
-# and with the tumours well apart, a third. Patients are the columns.
+# Patients are the columns. Of the ten nearest patients in the embedding, how many are from the same
+# hospital? If hospitals do not matter, about a third.
 
 embeddings = {
     "comanifold": CoManifold(n_components=3).fit(X).column_embedding_,
-    "gaps filled with the mean": FilledDiffusionMap("mean", 3).fit_transform(X.T),
+    "filled with the mean": FilledDiffusionMap("mean", 3).fit_transform(X.T),
 }
 
 
@@ -45,5 +45,5 @@ figure, axes = plt.subplots(2, 2, figsize=(8, 7), layout="constrained")
 for row, (name, points) in zip(axes, embeddings.items(), strict=True):
     for ax, what, groups in zip(row, ("tumour", "hospital"), (tumour, hospital), strict=True):
         ax.scatter(points[:, 0], points[:, 1], c=groups, cmap="tab10", vmax=9, s=22)
-        title = f"{name}, by {what}:\n{share(points, groups):.0%} of neighbours are of the same"
+        title = f"{name}, by {what}:\n{share(points, groups):.0%} of neighbours from the same"
         ax.set(title=title, xticks=[], yticks=[])

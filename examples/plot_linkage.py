@@ -3,8 +3,8 @@ A curve and a surface, from half of the distances between them
 ==============================================================
 
 The paper's first data set: every row is a point of a helix, every column a point of a bent sheet,
-and an entry is the distance between the two. Nothing else is told: no coordinates, no distances
-within either set, and half of the entries are missing.
+and an entry is the distance between the two. The method gets nothing else: no coordinates, no
+distances within either set, and half of the entries are missing.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +19,8 @@ X = remove_entries(data.X, 0.5, random_state=0)
 model = CoManifold().fit(X)
 
 # %%
-# The rows come out as a curve and the columns as a surface. Colours are the true positions, which
-# the method has not seen. Trustworthiness is one if all neighbours in the embedding are
-# neighbours in truth.
+# The rows form a curve and the columns a surface. Colours are the true positions, which the method
+# has not seen. Trustworthiness is one if all neighbours in the embedding are true neighbours.
 
 along, across = data.column_position.T
 panels = [
@@ -39,8 +38,8 @@ columns = trustworthiness(data.column_position, model.column_embedding_)
 print(f"trustworthiness: rows {rows:.2f}, columns {columns:.2f}")
 
 # %%
-# The missing distances come out as well. Their error is to be compared with the noise, 5% of the
-# standard deviation, below which nothing can go.
+# The missing distances are estimated as well. Compare their error with the noise, 5% of the
+# standard deviation: no method can do better.
 
 missing = np.isnan(X)
 error = np.sqrt(np.mean((model.filled_ - data.X)[missing] ** 2)) / data.X.std()

@@ -2,9 +2,9 @@
 Neurons by trials: a ring in both modes
 =======================================
 
-Neurons of the visual cortex prefer directions, and a stimulus has one: both live on a circle.
-Recordings are pieced together from sessions, and in each only some of the neurons were found; whole
-stretches of trials are missing for a neuron.
+Neurons of the visual cortex have a preferred direction, and a stimulus has a direction: both lie on
+a circle. The recordings come from several sessions, in each of which only some of the neurons were
+found, so that whole blocks of trials are missing for a neuron.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ counts[~was_found[:, session]] = np.nan
 print(f"{np.isnan(counts).mean():.0%} of the counts are missing")
 
 # %%
-# The variance of a count grows with its mean; the square root evens it out. Then both circles come
-# out of one fit, without being told that there is a circle.
+# The variance of a count grows with its mean; the square root stabilises it. One fit then recovers
+# both circles, without knowing that there are any.
 
 model = CoManifold().fit(np.sqrt(counts))
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
@@ -37,8 +37,8 @@ for ax, title, points, angle in (
 
 
 # %%
-# How well the angle around the centre of the embedding, which may run the other way round and from
-# anywhere, agrees with the true one: one is perfect.
+# How well the angle around the centre of the embedding agrees with the true one, up to rotation and
+# reflection; 1 is perfect.
 
 
 def agreement(points, angle):

@@ -1,10 +1,11 @@
 """
-New rows and new columns in an embedding that is there
-======================================================
+New rows and new columns in a fitted embedding
+==============================================
 
-A model is fitted to the patients of today; tomorrow there are others. ``transform`` places new
-rows, gaps and all, in the embedding of the rows, and ``transform_columns`` new columns in the
-other, without solving anything again. A row of the fit is placed exactly where it was.
+A model is fitted to the data of today, and tomorrow there are new rows. ``transform`` places them,
+with missing entries of their own, in the embedding of the rows, and ``transform_columns`` places
+new columns in the embedding of the columns, without another fit. A row of the fitted matrix is
+placed exactly where it was.
 """
 
 import matplotlib.pyplot as plt
@@ -21,11 +22,11 @@ model = CoManifold().fit(X[known_rows, known_columns])
 rows = model.transform(X[110:, known_columns])
 columns = model.transform_columns(X[known_rows, 110:])
 same = np.allclose(model.transform(X[:1, known_columns]), model.row_embedding_[:1])
-print("a row of the fit is where it was:", same)
+print("a fitted row is placed where it was:", same)
 
 # %%
-# Points of the fit are small and new ones large, all coloured by their true positions: the colours
-# agree.
+# Fitted points are small and new points large, all coloured by their true positions. New points lie
+# among fitted ones of the same colour.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for ax, title, old, new, colour in (
@@ -35,4 +36,4 @@ for ax, title, old, new, colour in (
     style = {"cmap": "plasma", "vmin": 0, "vmax": 1}
     ax.scatter(*old.T, c=colour[:110], s=12, **style)
     ax.scatter(*new.T, c=colour[110:], s=60, edgecolors="black", linewidths=0.6, **style)
-    ax.set(title=f"{title}: 110 of the fit, {len(new)} new", xticks=[], yticks=[])
+    ax.set(title=f"{title}: 110 fitted, {len(new)} new", xticks=[], yticks=[])

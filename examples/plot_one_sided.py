@@ -1,10 +1,10 @@
 """
-One cost zero: convex clustering, and what the other mode adds
-==============================================================
+Convex clustering of one mode, and the gain of smoothing both
+=============================================================
 
-With a linear penalty the objective is convex, and with one of its costs at zero it is convex
-clustering of the other mode: each cluster has a path that leads, as the cost grows, from its points
-to their common mean. What is gained by smoothing both modes at once is seen on missing entries.
+With a linear penalty the objective is convex. If one of its costs is zero, it is convex clustering
+of the other mode; with both costs positive, it is convex biclustering. The error on missing entries
+shows the gain of smoothing both modes at once.
 """
 
 import matplotlib.pyplot as plt
@@ -22,18 +22,17 @@ costs = 2.0 ** np.arange(-4, 4.5, 0.5)
 
 def error(row_cost, column_cost):
     model = CoCluster(row_cost, column_cost, penalty="linear", tol=1e-4).fit(X)
-    assert model.certificate_.gap <= 1e-4  # proved, not hoped
+    assert model.certificate_.gap <= 1e-4  # a proof, not an estimate
     return np.sqrt(np.mean((model.estimate_ - truth)[missing] ** 2))
 
 
 # %%
-# Every point of the curves comes with a certificate: no estimate has an objective lower by more
-# than a ten-thousandth.
+# Every point of the curves has a certificate: its objective is at most 0.01% above the minimum.
 
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 ax.plot(costs, [error(cost, 0) for cost in costs], label="rows only: convex clustering")
 ax.plot(costs, [error(0, cost) for cost in costs], label="columns only")
 ax.plot(costs, [error(cost, cost) for cost in costs], label="both: convex biclustering")
-ax.axhline(np.std(truth[missing]), color="grey", linestyle=":", label="the mean of everything")
+ax.axhline(np.std(truth[missing]), color="grey", linestyle=":", label="mean of all entries")
 ax.set(xscale="log", xlabel="cost", ylabel="error of missing entries", ylim=(0, None))
 ax.legend()

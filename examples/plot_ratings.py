@@ -4,7 +4,7 @@ People by questions: an attitude behind answers from 1 to 5
 
 A questionnaire: 200 people, 60 questions, answers on a scale from 1 to 5, and two out of five
 questions skipped. Behind the answers is one attitude, and each question asks about a certain point
-of it: people agree with statements that are close to where they stand.
+of it: people agree with statements that are close to their own attitude.
 """
 
 import matplotlib.pyplot as plt
@@ -21,9 +21,8 @@ answers = np.clip(np.round(1 + 4 * agreement + rng.normal(scale=0.7, size=agreem
 X = remove_entries(answers, 0.4, random_state=0)
 
 # %%
-# The method takes the answers as numbers. Both the people and the questions come out in order, as
-# the curve of both embeddings shows; put in the order that was found, the matrix shows the band of
-# agreement that the shuffled one hides.
+# The method takes the answers as numbers. It recovers the order of both people and questions. In
+# that order the matrix shows a band of agreement, which is invisible in the shuffled matrix.
 
 model = CoManifold().fit(X)
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
@@ -36,13 +35,13 @@ axes[2].scatter(*model.row_embedding_.T, c=person, cmap="plasma", s=14)
 axes[2].set(title="people, coloured by attitude", xticks=[], yticks=[])
 
 # %%
-# Filled-in values are not whole numbers: round them if answers are wanted. The share of skipped
-# answers that are then exact, and off by one at most:
+# Filled-in values are not whole numbers; round them to get answers. The fractions of skipped
+# answers that are then exact, and off by at most one:
 
 ranks = [
     spearmanr(model.row_order_.argsort(), person),
     spearmanr(model.column_order_.argsort(), question),
 ]
-print("order found, rank correlation:", *(f"{abs(rank.statistic):.2f}" for rank in ranks))
+print("rank correlation with the true order:", *(f"{abs(rank.statistic):.2f}" for rank in ranks))
 off = np.abs(np.clip(np.round(model.filled_), 1, 5) - answers)[np.isnan(X)]
-print(f"exact {np.mean(off == 0):.0%}, off by one at most {np.mean(off <= 1):.0%}")
+print(f"exact {np.mean(off == 0):.0%}, off by at most one {np.mean(off <= 1):.0%}")

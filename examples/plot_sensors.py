@@ -1,9 +1,9 @@
 """
-Sensors by time: outages, and what neighbours know
-==================================================
+Sensors by time: filling in outages
+===================================
 
-Sensors along a river measure its temperature every hour. When one fails, it fails for days: a line
-drawn through the gap misses every day and night in it. Other sensors have seen them.
+Sensors along a river measure its temperature every hour. When one fails, it fails for days. Linear
+interpolation misses the days and nights in the gap; other sensors have recorded them.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ missing = np.isnan(X)
 print(f"{missing.mean():.0%} missing, 40 hours at a time")
 
 # %%
-# The rows are sensors, the columns hours. A line through each gap, and what is filled in:
+# The rows are sensors, the columns hours. Linear interpolation against the filled-in values:
 
 straight = X.copy()
 for series in straight:
@@ -38,10 +38,10 @@ gap = np.ma.masked_where(~missing[one], hours)
 figure, ax = plt.subplots(figsize=(9, 3.4), layout="constrained")
 ax.plot(hours, truth[one], color="lightgrey", linewidth=5, label="truth")
 ax.plot(hours, X[one], color="black", label="measured")
-ax.plot(gap, straight[one], color="tab:orange", label="a line through the gap")
+ax.plot(gap, straight[one], color="tab:orange", label="linear interpolation")
 ax.plot(gap, filled[one], color="tab:blue", label="filled in by comanifold")
 ax.set(xlabel="hours", ylabel="temperature", title="one of the sensors")
 ax.legend(ncols=4, fontsize=8)
 
-for name, guess in (("line", straight), ("comanifold", filled)):
+for name, guess in (("interpolation", straight), ("comanifold", filled)):
     print(f"{name}: error {np.sqrt(np.mean((guess - truth)[missing] ** 2)):.2f} degrees")

@@ -1,10 +1,10 @@
 """
-Many rows: distances where they matter
-======================================
+Many rows: sparse distances
+===========================
 
-All distances between 50,000 rows would take 20 gigabytes. With ``distances="sparse"``, which is
-what happens by itself past 3,000 rows or columns, those of each row to its nearest ones and to a
-few at every other range are kept, and no others are computed.
+All distances between 50,000 rows would take 20 gigabytes. With ``distances="sparse"``, the default
+for more than 3,000 rows or columns, only the distances of each row to its nearest rows and to a few
+others, at even steps from near to far, are computed.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ X = remove_entries(data.X, 0.5, random_state=0)
 models = {kind: CoManifold(distances=kind).fit(X) for kind in ("dense", "sparse")}
 
 # %%
-# The picture is the same, at a fraction of the memory, which grows with the number of rows and not
-# with its square.
+# The embedding is the same, with a fraction of the memory, which grows linearly with the number of
+# rows and not with its square.
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for ax, (kind, model) in zip(axes, models.items(), strict=True):
@@ -30,11 +30,11 @@ for ax, (kind, model) in zip(axes, models.items(), strict=True):
     ax.set(title=f"{kind}: {size / 1e6:.1f} MB of distances", xticks=[], yticks=[])
 
 # %%
-# Where a distance is kept, it is nearly that of the dense fit: scales are weighed alike, and graphs
-# built on the same completion.
+# The distances that are computed are nearly those of the dense fit: the scales have similar
+# weights, and the first graphs come from the same low-rank completion.
 
 kept = models["sparse"].row_distances_.tocoo()
 of_all = models["dense"].row_distances_[kept.row, kept.col]
-print(f"{kept.nnz / len(X) ** 2:.0%} of all pairs have a distance")
+print(f"{kept.nnz / len(X) ** 2:.0%} of all pairs have a stored distance")
 print(f"rank correlation with the dense distances: {spearmanr(kept.data, of_all).statistic:.4f}")
 print(f"largest relative difference: {np.max(np.abs(kept.data - of_all)) / of_all.max():.1e}")

@@ -2,9 +2,9 @@
 Clusters at every scale: trees of rows and columns
 ==================================================
 
-Along the scales rows fuse, and columns do: at the finest nothing, at the coarsest everything. With
-``keep_scales=True`` a fit keeps all of that. As clusters are nested, they form a tree, which is
-handed over as a linkage matrix of SciPy.
+As the costs grow, rows fuse and columns fuse, from nothing fused to one cluster. With
+``keep_scales=True`` a fit keeps the clusters of every scale. They are nested and form a tree, which
+is available as a SciPy linkage matrix.
 """
 
 import matplotlib.pyplot as plt
@@ -24,31 +24,31 @@ X = remove_entries(X, 0.4, random_state=0)
 model = CoManifold(keep_scales=True).fit(X)
 
 # %%
-# The rows from left to right, and the row cost at which they fuse upwards. Where the tree has no
-# branching for long is a number of clusters that the data suggest.
+# Left: the tree of the rows; the height is the row cost at which they fuse. A number of clusters
+# that persists while the cost doubles several times is one that the data suggest. Right:
+# ``scales_`` is a dict of arrays with one element per pair of costs.
 
-figure, (ax, grid) = plt.subplots(
-    1, 2, figsize=(11, 3.8), layout="constrained", width_ratios=[2, 1]
-)
+options = {"layout": "constrained", "width_ratios": [2, 1]}
+figure, (ax, grid) = plt.subplots(1, 2, figsize=(11, 3.8), **options)
 costs = np.log2(model.row_linkage_[:, 2])
 shown = model.row_linkage_.copy()
 shown[:, 2] = costs - costs.min() + 1
 dendrogram(shown, ax=ax, labels=np.array(list("abcdef"))[kind], color_threshold=0, leaf_font_size=8)
-ax.set(
-    title="rows: kinds a, b, c of one family, d, e, f of the other",
-    ylabel="doublings of the row cost",
-    yticks=[],
-)
+ax.set(title="rows: kinds a, b, c of one family, d, e, f of the other", yticks=[])
+ax.set_ylabel("doublings of the row cost")
 
-l, k = (np.array([getattr(scale, name) for scale in model.scales_]) for name in "lk")
-n_clusters = np.array([scale.n_row_clusters for scale in model.scales_])
-points = grid.scatter(k, l, c=np.log2(n_clusters), marker="s", s=70, cmap="viridis")
+scales = model.scales_
+n_clusters = np.log2(scales["n_row_clusters"])
+points = grid.scatter(scales["k"], scales["l"], c=n_clusters, marker="s", s=70, cmap="viridis")
 grid.set(title="row clusters at each pair of costs", xlabel="k: columns", ylabel="l: rows")
 figure.colorbar(points, ax=grid, label="number of row clusters, log2")
 
 # %%
-# Cut into as many clusters as there are families, kinds and groups:
+# The clusters that persist longest, and the trees cut into as many clusters as were planted:
 
+for mode in ("row", "column"):
+    clusters = model.find_clusters(mode)
+    print(f"{clusters.n_clusters} {mode} clusters, stable over {clusters.n_doublings} doublings")
 for name, tree, truth in (
     ("families of rows", model.row_linkage_, kind // 3),
     ("kinds of rows", model.row_linkage_, kind),

@@ -1,9 +1,9 @@
 """
-Users by items: a sparse matrix whose absent entries are unknown
+Users by items: a sparse matrix whose absent entries are missing
 ================================================================
 
-Ratings come as a sparse matrix. What it does not store may mean nought, as with counts, or
-unknown, as here; no one can tell from the matrix, so ``absent`` has to be said.
+Ratings come as a sparse matrix. An entry that it does not store may mean zero, as with counts, or
+missing, as here. The matrix alone cannot tell, so ``absent`` is required.
 """
 
 import matplotlib.pyplot as plt
@@ -21,11 +21,11 @@ ratings += 0.5 * rng.normal(size=ratings.shape)
 known = rng.random(ratings.shape) < 0.2
 rows, columns = np.nonzero(known)
 X = sparse.csr_array((ratings[known], (rows, columns)), shape=ratings.shape)
-print(f"{X.nnz} ratings, {1 - X.nnz / ratings.size:.0%} unknown")
+print(f"{X.nnz} ratings, {1 - X.nnz / ratings.size:.0%} missing")
 
 # %%
-# A second pass, with graphs rebuilt from the distances of the first, can help where so little is
-# known. What is predicted is compared with the mean of all ratings and with that of the item.
+# A second pass, with graphs rebuilt from the distances of the first, can help if so little is
+# observed. The predictions are compared with the mean of all ratings and with that of the item.
 
 model = CoManifold(absent="missing", n_passes=2).fit(X)
 
@@ -45,4 +45,4 @@ axes[0].scatter(*model.row_embedding_.T, c=taste, s=14)
 axes[0].set(title="users, coloured by the mixture of tastes", xticks=[], yticks=[])
 axes[1].barh(list(predictions), [error(predicted) for predicted in predictions.values()])
 axes[1].axvline(0.5, color="black", linestyle=":")
-axes[1].set(title="error on unknown ratings (dotted: the noise)", xlabel="root mean square")
+axes[1].set(title="error on missing ratings (dotted: noise level)", xlabel="root mean square")

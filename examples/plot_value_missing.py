@@ -1,10 +1,10 @@
 """
-When what is missing depends on its value
-=========================================
+When missingness depends on the value
+=====================================
 
-A detector that saturates, people who do not tell a high income: entries are missing *because* they
-are large. No method that sees nothing but the matrix can know that. Its geometry survives, its
-level does not: what is filled in comes out too low, and nothing in the data says so.
+A detector saturates, people do not report a high income: entries are missing *because* they are
+large. No method can know that from the matrix alone. The embedding is still good, but filled-in
+values are too low, and nothing in the data says so.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ data = make_linkage(120, 120, noise=0.05, random_state=0)
 spread = data.X.std()
 
 # %%
-# The same matrix with half of its entries removed, alike or by value, and what is filled in
-# against the truth. Points below the line are too low.
+# The same matrix with half of its entries removed, at random or with a probability that grows with
+# the value. Filled-in values against the truth: points below the line are too low.
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained", sharex=True, sharey=True)
 for ax, pattern in zip(axes, ("random", "value"), strict=True):

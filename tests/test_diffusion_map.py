@@ -171,7 +171,7 @@ def test_duplicates(bandwidth):
 
 def test_parts_with_nothing_between_them_are_named():
     X = np.array([[0.0, np.nan], [1.0, np.nan], [np.nan, 0.0], [np.nan, 1.0]])
-    with pytest.warns(UserWarning, match="2 parts with nothing between"):
+    with pytest.warns(UserWarning, match="2 connected components"):
         model = DiffusionMap(1).fit(X)
     assert model.eigenvalues_[0] == pytest.approx(1.0)
 

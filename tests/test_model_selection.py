@@ -45,7 +45,7 @@ def test_a_tenth_is_held_out_and_the_seed_decides_which():
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -1, "a", True, None])
-def test_a_fraction_that_is_none_is_named(fraction):
+def test_an_invalid_fraction_is_named(fraction):
     with pytest.raises(ValueError, match="fraction must be a number between 0 and 1"):
         hold_out(np.ones((5, 5)), fraction)
 

@@ -1,4 +1,4 @@
-"""The order of the examples: kinds of data first, then what one can do, then how it works."""
+"""Order of the examples: kinds of data, then features, then how the method works."""
 
 ORDER = (
     "linkage",
@@ -11,14 +11,15 @@ ORDER = (
     "new_points",
     "trees",
     "sparse_distances",
-    "choose_alpha",
+    "scale_weights",
+    "choose_neighbors",
     "penalties",
     "one_sided",
 )
 
 
 class Order:
-    """The place of an example; those that are not named come last, by name."""
+    """Sort key of the examples; those not in `ORDER` come last, by name."""
 
     def __init__(self, folder: str):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""The code of a page in Markdown, and how it is run: Python, and commands that begin with `$`."""
+"""Extract and run the code of a Markdown page: Python, and commands that begin with `$`."""
 
 import contextlib
 import re
@@ -11,13 +11,13 @@ from pathlib import Path
 
 _FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-# How long a command of a page may take; the first fit of an installation compiles.
+# Time limit of a command; the first fit of an installation compiles.
 _SECONDS = 900
 
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of code on a page, the line on which it begins, and its language."""
+    """A block of code on a page: its language, its text and its first line."""
 
     language: str
     code: str
@@ -25,12 +25,12 @@ class Block:
 
     @property
     def commands(self) -> list[list[str]]:
-        """The words of each command of ours."""
+        """The words of each `comanifold` command."""
         return [words for words, _ in self.shown]
 
     @property
     def shown(self) -> list[tuple[list[str], list[str]]]:
-        """The words of each command of ours, and the lines of its output that are shown."""
+        """The words of each `comanifold` command, and the output that the page shows."""
         found: list[tuple[list[str], list[str]]] = []
         for line in self.code.replace("\\\n", " ").splitlines():
             if line.startswith("$ "):
@@ -41,19 +41,19 @@ class Block:
 
 
 def blocks_of(text: str) -> Iterator[Block]:
-    """The blocks that say they are python or console, in the order of the page."""
+    """Yield the python and console blocks of a page, in order."""
     for match in _FENCE.finditer(text):
         yield Block(match[1], match[2], text.count("\n", 0, match.start()) + 1)
 
 
 def run_page(path: Path, folder: Path, *, commands: bool = True) -> int:
-    """Run the code of a page in one namespace and one folder, and say how many blocks that were."""
+    """Run the code of a page in one namespace and one folder; return the number of runs."""
     names = {"__name__": path.stem}
     n_run = 0
     with contextlib.chdir(folder):
         for block in blocks_of(path.read_text(encoding="utf-8")):
             if block.language == "python":
-                # The lines of an error are those of the page.
+                # So that line numbers of errors are those of the page.
                 code = "\n" * block.line + block.code
                 exec(compile(code, str(path), "exec"), names)
                 n_run += 1
@@ -65,7 +65,7 @@ def run_page(path: Path, folder: Path, *, commands: bool = True) -> int:
 
 
 def _run(command: list[str], shown: list[str], place: str) -> None:
-    """Run a command; what it prints must have the lines that the page shows, but for numbers."""
+    """Run a command and check its output against the page, ignoring numbers."""
     done = subprocess.run(
         [sys.executable, "-m", *command], capture_output=True, text=True, timeout=_SECONDS
     )
@@ -80,5 +80,5 @@ def _run(command: list[str], shown: list[str], place: str) -> None:
 
 
 def _without_numbers(line: str) -> str:
-    """The line with a sign for every number, and every time."""
+    """Return the line with every number and every time replaced by #."""
     return re.sub(r"\ba second\b|\d[\d.,]*( s| min| hours)?\b", "#", line)

@@ -1,6 +1,6 @@
-"""The pages of the reference, one for each public module: what is in its `__all__`, and all of it.
+"""Write the reference: one page for each public module, with all names of its `__all__`.
 
-Modules that need a package which is not installed are left out, and a note says so.
+Modules that need a package which is not installed are skipped, with a logged note.
 """
 
 from importlib import import_module
@@ -12,9 +12,11 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-# Module, and what the page is called.
+# Modules, and the titles of their pages.
 MODULES = {
     "comanifold": "Estimators and functions",
+    "comanifold.model_selection": "Model selection",
+    "comanifold.preprocessing": "Preprocessing",
     "comanifold.penalties": "Penalties",
     "comanifold.datasets": "Data sets",
     "comanifold.baselines": "Baselines",
@@ -40,7 +42,7 @@ def write_pages(app: Sphinx, _config: Config) -> None:
         try:
             found[name] = import_module(name)
         except ImportError as error:
-            logging.getLogger(__name__).info("reference: %s is left out: %s", name, error)
+            logging.getLogger(__name__).info("reference: %s is skipped: %s", name, error)
     for name, module in found.items():
         _write(folder / f"{name}.md", _page(name, module))
     wanted = (
@@ -52,14 +54,14 @@ def write_pages(app: Sphinx, _config: Config) -> None:
             for member in _described(module)
         }
     )
-    # Names that are public no longer have pages from an earlier build.
+    # Delete the pages of names that are no longer public.
     for page in [*folder.glob("*.md"), *folder.glob("generated/*.rst")]:
         if page.name not in wanted:
             page.unlink()
     pages = "\n".join(found)
     _write(
         folder / "index.md",
-        "# Reference\n\nEvery public name, by module. Whatever is not listed here may change "
+        "# Reference\n\nEvery public name, by module. Anything else may change "
         "without notice.\n\n"
         f"```{{toctree}}\n:maxdepth: 2\n\n{pages}\n```\n",
     )
@@ -70,7 +72,7 @@ def _members(module: ModuleType) -> list[str]:
 
 
 def _described(module: ModuleType) -> list[str]:
-    """What has a page of its own: classes and functions."""
+    """Return the names with a page of their own: classes and functions."""
     return [name for name in _members(module) if callable(getattr(module, name))]
 
 
@@ -88,13 +90,13 @@ def _page(name: str, module: ModuleType) -> str:
 
 
 def _shown(value: Any) -> str:
-    """What a constant holds; of many things, what kind of thing it is."""
+    """Return the content of a constant as text; of a mapping only its type and length."""
     if isinstance(value, tuple | list | set | frozenset):
         return ", ".join(f"`{part}`" for part in value if part)
     return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else repr(value)
 
 
 def _write(path: Path, text: str) -> None:
-    """Only where it differs: Sphinx reads again what is newer than its last build."""
+    """Write a page if its text has changed: Sphinx rereads pages newer than its last build."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")

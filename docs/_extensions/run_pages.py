@@ -1,6 +1,6 @@
-"""Runs the code of pages whose pictures it makes, in a folder of the build.
+"""Run the code of pages that show its output, in a folder of the build.
 
-A page in `PAGES` shows files that its own code and commands have just written, as in
+A page in `PAGES` shows files that its own code and commands write, as in
 ``![](_generated/tutorial/overview.png)``.
 """
 

@@ -1,11 +1,11 @@
-"""Support for all estimators: failed fits that change nothing, warnings at the caller's line."""
+"""Shared by all estimators: failed fits change nothing, warnings point to the caller's line."""
 
 import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-# Packages whose frames are skipped on the way from a warning to the line of the user.
+# Packages whose frames are skipped to find the line of the user.
 _BETWEEN = ("comanifold", "contextlib", "sklearn")
 
 

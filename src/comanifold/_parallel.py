@@ -11,9 +11,9 @@ from joblib.parallel import SequentialBackend, get_active_backend
 
 
 class StopSign:
-    """Tells threads that nobody waits for them any more.
+    """A flag that tells running threads to stop early.
 
-    Copies in other processes do not hear of it: those are ended from outside.
+    Other processes have copies that are not updated: these are terminated instead.
     """
 
     def __init__(self) -> None:
@@ -28,17 +28,17 @@ def in_parallel(
     stop: StopSign | None = None,
     prefer: str | None = None,
 ) -> Iterator[Iterator[Any]]:
-    """The result of each function of its arguments, in the order in which they are finished.
+    """Call functions in parallel; yield an iterator over results in the order of completion.
 
-    The workers are those of the ambient `joblib.parallel_config`; without one, `n_jobs` of those
-    that are preferred. Leaving by an error, or by Ctrl-C, ends what is still running.
+    The workers are those of the active `joblib.parallel_config`; without one, `n_jobs` workers of
+    the kind `prefer`. An error or Ctrl-C inside the context ends calls that are still running.
     """
     check_backend()
     if _is_sequential():
         yield (function(*arguments) for function, arguments in calls)
         return
     client = _dask_client()
-    # The rest of the calls would be made by the thread that talks to Dask, which must not wait.
+    # Dispatch all: later calls would come from the thread that talks to Dask, which must not wait.
     ahead = "2 * n_jobs" if client is None else "all"
     run = Parallel(
         n_jobs, return_as="generator_unordered", prefer=prefer, batch_size=1, pre_dispatch=ahead
@@ -52,33 +52,33 @@ def in_parallel(
             if stop is not None:
                 stop.is_up = True
             if results is not None:
-                # Closed, it would warn of the results that are lost; so it just stops.
+                # Closing the generator would warn about lost results; throwing into it does not.
                 results.throw(error)
             raise
 
 
 def check_backend() -> None:
-    """Refuse a backend of joblib that cannot hand out results as they are finished."""
+    """Raise ValueError if the joblib backend cannot return results as a generator."""
     backend, _ = get_active_backend()
     if not _is_sequential() and not getattr(backend, "supports_return_generator", False):
         name = type(backend).__name__.removesuffix("Backend").lower()
         raise ValueError(
-            f"joblib's backend {name!r} cannot hand out results as they are finished, which is "
+            f"joblib's backend {name!r} cannot return results as they are finished, which is "
             'needed here: use joblib.parallel_config("loky") for processes, or "threading"'
         )
 
 
 def _is_sequential() -> bool:
-    """Whether joblib has been told to run nothing side by side, or is that deep in its workers."""
+    """Return True if joblib runs sequentially, by configuration or inside nested workers."""
     backend, _ = get_active_backend()
     return isinstance(backend, SequentialBackend)
 
 
 def share(value: Any) -> Any:
-    """`value` as an argument that many calls have in common; they get at it by `shared`.
+    """Return a handle to a value that many calls take; `shared` returns the value.
 
-    A Dask cluster gets it once. It is the result of a task there, not scattered data, so that it
-    is made anew when the worker that had it is lost.
+    A value is sent to a Dask cluster once, as the result of a task and not as scattered data, so
+    that Dask recomputes it if a worker is lost.
     """
     client = _dask_client()
     if client is None:
@@ -88,8 +88,8 @@ def share(value: Any) -> Any:
 
 
 def shared(value: Any) -> Any:
-    """What was given to `share`."""
-    # On a cluster of one worker joblib makes the calls here.
+    """Return the value of a handle that `share` returned."""
+    # With a single worker joblib calls from this process, where the handle is still a future.
     return value.result() if hasattr(value, "result") else value
 
 
@@ -104,7 +104,7 @@ def _dask_client() -> Any:
 
 
 def _large_tasks() -> Any:
-    """No warnings of large tasks: what is in ours is needed, and sent once."""
+    """Switch off the warning of Dask about large tasks: shared values are large, and sent once."""
     import dask
 
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"})
@@ -113,16 +113,16 @@ def _large_tasks() -> Any:
 _lock = Lock()
 _n_users = 0
 _limit: Any = None
-# Libraries whose limit is that of the calling thread.
+# Libraries in which each thread has its own limit.
 _per_thread: Any = None
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Keep the linear algebra of this process on one thread while any caller is inside.
+    """Limit BLAS to one thread while any caller is inside this context.
 
-    Most libraries have one limit for the whole process: the first caller sets it and the last one,
-    perhaps in another thread, restores what was there before. With OpenMP each thread has its own.
+    Most libraries have one limit per process: the first caller sets it and the last one, perhaps
+    in another thread, restores the previous one. With OpenMP each thread has its own limit.
     """
     global _n_users, _limit, _per_thread
     with _lock:
@@ -147,25 +147,26 @@ def single_threaded_blas() -> Iterator[None]:
 def _control() -> Iterator[None]:
     """Let this thread set the limit of OpenBLAS, and any other thread afterwards.
 
-    Since threadpoolctl 3.7 only the first thread that sets it is heard, until it lets go.
+    Since threadpoolctl 3.7 only the first thread that sets the limit controls it, until it is
+    cleared.
     """
-    let_go = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
-    if let_go is None:
+    clear = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
+    if clear is None:
         yield
         return
-    let_go(force=True)
+    clear(force=True)
     try:
         yield
     finally:
-        let_go(force=True)
+        clear(force=True)
 
 
 @contextmanager
 def plain_interrupts() -> Iterator[None]:
-    """Ctrl-C as the KeyboardInterrupt that it is.
+    """Raise KeyboardInterrupt in place of a SystemError that it caused.
 
-    One that comes while compiled code hands out its result appears as an error of the
-    interpreter, with the interrupt as its cause.
+    Ctrl-C while compiled code returns its result raises SystemError, with the interrupt as its
+    cause.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Checks of what a user hands in. Every error names the argument and what is wrong with it."""
+"""Validation of arguments. Every error names the argument, what was expected and what came."""
 
 import numbers
 from typing import Any
@@ -15,7 +15,10 @@ def check_matrix(
     need_observed: bool = True,
     need_observed_rows: bool = False,
 ) -> NDArray[np.float64]:
-    """X as a new float64 array of two dimensions, if needed with something observed."""
+    """Validate a matrix with NaN for missing entries; return it as a new float64 array.
+
+    By default at least one entry must be observed, with `need_observed_rows` one in every row.
+    """
     X = read_floats(X, name)
     if X.ndim != 2:
         raise ValueError(
@@ -39,7 +42,7 @@ def check_matrix(
 
 
 def refuse_infinite(X: NDArray[np.float64], name: str) -> None:
-    """Refuse infinite values, and those whose squares are."""
+    """Raise ValueError if X has infinite values, or values whose squares overflow."""
     infinite = np.isinf(X)
     if infinite.any():
         i, j = np.argwhere(infinite)[0]
@@ -51,7 +54,7 @@ def refuse_infinite(X: NDArray[np.float64], name: str) -> None:
 
 
 def check_estimate(U: ArrayLike, shape: tuple[int, int], name: str) -> NDArray[np.float64]:
-    """U as a new float64 array of the given shape, with nothing missing."""
+    """Validate a complete matrix of the given shape; return it as a new float64 array."""
     U = read_floats(U, name)
     if U.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {U.shape}")
@@ -62,19 +65,19 @@ def check_estimate(U: ArrayLike, shape: tuple[int, int], name: str) -> NDArray[n
 
 
 def masked_to_nan(X: Any) -> Any:
-    """A masked array of numbers as a plain one with NaN where it is masked; else X itself."""
+    """Return a masked array of numbers as an array with NaN for masked entries; else X itself."""
     if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biufO":
         return X.astype(object if X.dtype.kind == "O" else float).filled(np.nan)
     return X
 
 
 def missing_to_nan(X: Any, absent: str | None) -> Any:
-    """NaN for all that is missing in a sparse matrix, masked array, DataFrame or array."""
+    """Return X with NaN for the missing entries of a sparse matrix, masked array or DataFrame."""
     return _na_to_nan(sparse_to_nan(masked_to_nan(X), absent))
 
 
 def _na_to_nan(X: Any) -> Any:
-    """None and pandas' NA, in a DataFrame or an array of objects, as NaN; else X itself."""
+    """Return a DataFrame or an array of objects with NaN for None and NA; else X itself."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         return _frame_to_nan(X)
     if hasattr(X, "notna"):
@@ -87,9 +90,9 @@ def _na_to_nan(X: Any) -> Any:
 
 
 def _frame_to_nan(frame: Any) -> Any:
-    """A DataFrame of floats with NaN for what is missing; as it is if it holds anything else.
+    """Return a DataFrame as floats with NaN for missing entries; unchanged if not all numeric.
 
-    Columns are converted one at a time: only those of Python objects are ever objects.
+    Columns are converted one at a time, to save memory.
     """
     if all(isinstance(kind, np.dtype) and kind.kind == "f" for kind in frame.dtypes):
         return frame
@@ -100,7 +103,7 @@ def _frame_to_nan(frame: Any) -> Any:
             values[:, place] = column.to_numpy(dtype=float, na_value=np.nan)
             continue
         floats = _objects_to_floats(column) if kind == np.dtype(object) else None
-        if floats is None:  # text, dates, complex numbers: refused later, by what they are
+        if floats is None:  # text, dates, complex numbers: a later check names them
             known = frame.notna()
             return frame if known.all(axis=None) else frame.astype(object).where(known, np.nan)
         values[:, place] = floats
@@ -108,7 +111,7 @@ def _frame_to_nan(frame: Any) -> Any:
 
 
 def _objects_to_floats(column: Any) -> NDArray[np.float64] | None:
-    """A column of objects as floats; None if some are no numbers."""
+    """Return a column of objects as floats; None if some are not numbers."""
     try:
         return column.to_numpy(dtype=object, na_value=np.nan).astype(float)
     except (TypeError, ValueError):
@@ -116,12 +119,12 @@ def _objects_to_floats(column: Any) -> NDArray[np.float64] | None:
 
 
 def row_names(X: Any) -> NDArray[Any] | None:
-    """The labels of the rows of a DataFrame."""
+    """Return the row labels of a DataFrame; None for other input."""
     return np.asarray(X.index) if hasattr(X, "iloc") else None
 
 
 def sparse_to_nan(X: Any, absent: str | None) -> Any:
-    """A sparse matrix as a dense one, its absent entries read as told; else X itself."""
+    """Return a sparse matrix as a dense array, absent entries as zero or NaN; else X itself."""
     if not sparse.issparse(X):
         return X
     if absent not in ("missing", "zero"):
@@ -139,7 +142,7 @@ def sparse_to_nan(X: Any, absent: str | None) -> Any:
 
 
 def read_floats(X: Any, name: str) -> NDArray[np.float64]:
-    """X as a new array of floats, row by row; text and complex numbers are refused."""
+    """Return X as a new C-ordered array of floats; raise ValueError for text or complex numbers."""
     if hasattr(X, "toarray"):
         raise ValueError(
             f"{name} is a sparse matrix, whose absent entries may mean zero or missing: pass "
@@ -159,7 +162,7 @@ def read_floats(X: Any, name: str) -> NDArray[np.float64]:
 
 
 def _from_objects(X: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Numbers out of an array of objects; None and pandas' NA are missing."""
+    """Return an array of objects as floats, NaN for None and NA."""
     numbers_only = np.full(X.shape, np.nan)
     for index, entry in np.ndenumerate(X):
         if entry is None or type(entry).__name__ == "NAType":
@@ -167,7 +170,7 @@ def _from_objects(X: NDArray[Any], name: str) -> NDArray[np.float64]:
         if isinstance(entry, numbers.Complex) and not isinstance(entry, numbers.Real):
             raise ValueError(f"{name} must hold real numbers: complex data not supported")
         try:
-            numbers_only[index] = float(entry + 0)  # adding refuses text, which float() reads
+            numbers_only[index] = float(entry + 0)  # + 0 raises for text, which float() would parse
         except (TypeError, ValueError, ArithmeticError) as error:
             where = ", ".join(map(str, index))
             raise ValueError(f"{name} must hold numbers, got {entry!r:.40} at ({where})") from error
@@ -175,7 +178,7 @@ def _from_objects(X: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 
 def _refuse_large(values: NDArray[np.float64], name: str) -> None:
-    """Refuse values whose squares do not add up to a finite number."""
+    """Raise ValueError if the sum of the squared values overflows."""
     peak = float(np.abs(values).max(initial=0.0))
     if peak > np.sqrt(1e307 / max(values.size, 1)):
         raise ValueError(
@@ -186,7 +189,7 @@ def _refuse_large(values: NDArray[np.float64], name: str) -> None:
 def check_problem(
     shape: tuple[int, int], row_graph: Any, column_graph: Any, row_cost: float, column_cost: float
 ) -> dict[str, float]:
-    """Refuse graphs and costs that do not fit; the costs as floats, by name."""
+    """Validate graphs and costs; return the costs as a dict of keyword arguments."""
     costs = {}
     for mode, n_nodes, graph, cost in (
         ("row", shape[0], row_graph, row_cost),
@@ -226,7 +229,7 @@ def check_cost(cost: float, name: str) -> float:
 
 
 def check_n_neighbors(n_neighbors: int | tuple[int, int]) -> tuple[int, int]:
-    """One number for the rows and one for the columns."""
+    """Validate n_neighbors; return it as a pair, for the rows and for the columns."""
     both = for_both(n_neighbors)
     if len(both) != 2:
         raise ValueError(
@@ -238,25 +241,25 @@ def check_n_neighbors(n_neighbors: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def for_both(value: Any) -> tuple[Any, ...]:
-    """Several values as they are; a single one for the rows and for the columns."""
+    """Return a sequence as a tuple; a single value as a pair, for the rows and for the columns."""
     is_several = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim)
     return tuple(value) if is_several else (value, value)
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a value is a whole number; a truth value is none."""
+    """Return True for an integer, but not for a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: Any) -> int:
-    """The value as an int, if it is a positive integer."""
+    """Validate a positive integer; return it as an int."""
     if not is_integer(value) or value < 1:
         raise ValueError(f"{name} must be a positive integer, got {value!r:.60}")
     return int(value)
 
 
 def check_stopping(max_iter: int, tol: float) -> tuple[int, float]:
-    """When to stop: after how many iterations, and at which tolerance."""
+    """Validate max_iter and tol; return them as an int and a float."""
     max_iter = check_count("max_iter", max_iter)
     if isinstance(tol, bool) or not isinstance(tol, numbers.Real) or not 0 < tol < 1:
         raise ValueError(f"tol must be a number between 0 and 1, got {tol!r}")
@@ -264,22 +267,20 @@ def check_stopping(max_iter: int, tol: float) -> tuple[int, float]:
 
 
 def check_choice(name: str, value: Any, choices: list[str], also: str = "") -> None:
-    """Refuse what is none of the choices; `also` says what else may be given."""
+    """Raise ValueError unless `value` is one of `choices`; the message also offers `also`."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices) + (f" or {also}" if also else "")
         raise ValueError(f"{name} must be one of {listed}, got {value!r:.60}")
 
 
 def listing(indices: NDArray[np.intp]) -> str:
+    """Return the first ten indices as text, and how many there are beyond."""
     shown = ", ".join(str(i) for i in indices[:10])
     return shown + (f" and {indices.size - 10} more" if indices.size > 10 else "")
 
 
 def expand_to_full(values: Any, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Any:
-    """A matrix of the chosen rows and columns in its place among the others, which are NaN.
-
-    In a sparse matrix the others have no entry.
-    """
+    """Return a matrix of selected rows and columns at full size, NaN (sparse: absent) elsewhere."""
     if rows.all() and columns.all():
         return values
     if sparse.issparse(values):
@@ -292,7 +293,7 @@ def expand_to_full(values: Any, rows: NDArray[np.bool_], columns: NDArray[np.boo
 
 
 def restrict_to_observed(values: Any, known: NDArray[np.bool_]) -> Any:
-    """A square matrix without the rows and columns of what is not known."""
+    """Return a square matrix restricted to the rows and columns of observed points."""
     if not sparse.issparse(values):
         return values[np.ix_(known, known)]
     chosen = np.flatnonzero(known)

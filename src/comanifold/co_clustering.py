@@ -55,14 +55,14 @@ def co_cluster(
     Parameters
     ----------
     X : array-like of shape (n_rows, n_columns)
-        The data, NaN for missing entries. A row or column may be missing altogether: it takes
-        its values from its neighbours.
+        The data, NaN for missing entries. A row or column without an observed entry takes its
+        values from its neighbours.
     row_graph, column_graph : Graph
-        Which rows and which columns are drawn together. A graph of several components is
-        allowed: what is not connected never fuses.
+        Along which edges the rows and the columns are smoothed. A graph may have several
+        connected components; these never fuse.
     row_cost, column_cost : float
         :math:`\gamma_r` and :math:`\gamma_c`, at least 0. At cost 0 a mode is not smoothed. An
-        entry that then depends on no observed one is arbitrary: without `init` it is the mean
+        entry that then depends on no observed entry is arbitrary: without `init` it is the mean
         of the observed entries.
     penalty : {"snowflake", "linear", "log", "mcp"} or Penalty, default="snowflake"
         :math:`\Omega`. "linear" gives convex biclustering.
@@ -70,14 +70,14 @@ def co_cluster(
         "paper" is Algorithm 1 of the paper, a slow reference. The two minimise the same
         objective, and with a concave penalty may end in different local minima.
     init : array-like of shape (n_rows, n_columns), optional
-        Where to start, clipped to the range of the data, which never raises f. By default
+        The initial estimate, clipped to the range of the data, which never increases f. By default
         "fast" starts from a smoothed version of the data and "paper" from the mean of the
         observed entries. Rows or columns that are equal in `init` stay equal under a penalty
         as steep at the origin as the snowflake: a constant `init` is a stationary point.
     max_iter : int, default=10000
         Limit on the number of iterations.
     tol : float, default=1e-6
-        Where to stop: the relative duality gap for a linear penalty, the relative stationarity
+        Tolerance: on the relative duality gap for a linear penalty, on the relative stationarity
         residual for others (see `Certificate`).
 
     Returns
@@ -129,13 +129,13 @@ class CoCluster(BiclusterMixin, BaseEstimator):
     Parameters
     ----------
     row_cost, column_cost : float, default=1.0
-        How strongly rows, and columns, are drawn together.
+        How strongly rows and columns are smoothed, in the units of the data.
     n_neighbors : int or pair of int, default=5
-        Neighbours of each row and of each column, or one number for each of the two.
+        Number of neighbours of each row and column, or one number for rows and one for columns.
     row_graph, column_graph : Graph, optional
         Graphs to use instead of the nearest neighbours.
     penalty : {"snowflake", "linear", "log", "mcp"} or Penalty, default="snowflake"
-        How the cost of keeping two rows or columns apart grows with their distance.
+        The cost of the distance between two neighbouring rows or columns.
     solver : {"fast", "paper"}, default="fast"
     max_iter : int, default=10000
     tol : float, default=1e-6
@@ -246,16 +246,16 @@ class CoCluster(BiclusterMixin, BaseEstimator):
         self.status_ = result.status
         return self
 
-    # Computed when asked for: with nothing fused there is a bicluster for every entry.
+    # Computed on access: with nothing fused there is a bicluster for every entry.
     @property
     def rows_(self) -> NDArray[np.bool_]:
-        """Which rows belong to each bicluster, of shape (n_biclusters, n_rows)."""
+        """Membership of the rows in each bicluster, of shape (n_biclusters, n_rows)."""
         n_column_clusters = self.column_labels_.max() + 1
         return np.repeat(_indicators(self.row_labels_), n_column_clusters, axis=0)
 
     @property
     def columns_(self) -> NDArray[np.bool_]:
-        """Which columns belong to each bicluster, of shape (n_biclusters, n_columns)."""
+        """Membership of the columns in each bicluster, of shape (n_biclusters, n_columns)."""
         n_row_clusters = self.row_labels_.max() + 1
         return np.tile(_indicators(self.column_labels_), (n_row_clusters, 1))
 
@@ -268,6 +268,7 @@ class CoCluster(BiclusterMixin, BaseEstimator):
 def _given_or_nearest(
     graph: Graph | None, X: NDArray[np.float64], n_neighbors: int, mode: str
 ) -> Graph:
+    """Return the given graph, or the nearest-neighbour graph of the rows of X."""
     if graph is not None:
         return graph
     empty = np.flatnonzero(np.isnan(X).all(axis=1))
@@ -280,4 +281,5 @@ def _given_or_nearest(
 
 
 def _indicators(labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return a row of membership indicators for each label."""
     return labels == np.arange(labels.max() + 1)[:, None]

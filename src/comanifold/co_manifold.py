@@ -61,6 +61,7 @@ from .solvers import TRAVERSALS
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Place = int | None  # an exponent of the costs of a scale, or its position
 
 _PAPER = {
     "scale_weights": "cost",
@@ -591,7 +592,7 @@ class CoManifold(
         return -held_out.relative_error(filled[held_out.rows, held_out.columns])
 
     def costs_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
+        self, l: Place = None, k: Place = None, *, index: Place = None
     ) -> tuple[float, float]:
         """Return the row cost and the column cost of a scale in the units of the data.
 
@@ -612,9 +613,7 @@ class CoManifold(
         row_cost, column_cost = (self.scales_[name][place] for name in ("row_cost", "column_cost"))
         return float(self._cost_unit * row_cost), float(self._cost_unit * column_cost)
 
-    def blocks_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Blocks:
+    def blocks_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Blocks:
         """Return the block values, in the units of the data, and the cluster labels at a scale.
 
         The scale is given by l and k, or by its position in `scales_`. Labels are -1 for rows
@@ -627,41 +626,33 @@ class CoManifold(
             _expand_labels(blocks.column_labels, state.observed_columns),
         )
 
-    def row_labels_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Labels:
+    def row_labels_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Labels:
         """Return the clusters of the rows at a scale; -1 for rows without an observed entry."""
         return self.blocks_at(l, k, index=index).row_labels
 
-    def column_labels_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Labels:
+    def column_labels_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Labels:
         """Return the clusters of the columns at a scale; -1 where nothing is observed."""
         return self.blocks_at(l, k, index=index).column_labels
 
-    def estimate_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Array:
+    def estimate_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Array:
         """Return the smooth estimate at a scale, in the units of the data."""
         blocks, state = self._kept_blocks(l, k, index), self._state
         estimate = blocks.expand() * state.scale + state.mean
         return expand_to_full(estimate, state.observed_rows, state.observed_columns)
 
-    def filled_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Array:
+    def filled_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Array:
         """Return the data, filled in with the estimate at a scale."""
         estimate = self.estimate_at(l, k, index=index)
         return np.where(np.isnan(self.data_), estimate, self.data_)
 
-    def _kept_blocks(self, l: int | None, k: int | None, index: int | None) -> Blocks:
+    def _kept_blocks(self, l: Place, k: Place, index: Place) -> Blocks:
         """Return the blocks of a scale in standard units; ValueError if scales were not kept."""
         check_is_fitted(self)
         if self._state.blocks is None:
             raise ValueError("the scales were not kept: fit with keep_scales=True to look at them")
         return self._state.blocks[self._scale_index(l, k, index)]
 
-    def _scale_index(self, l: int | None, k: int | None, index: int | None) -> int:
+    def _scale_index(self, l: Place, k: Place, index: Place) -> int:
         """Return the position in `scales_` of a scale given by l and k, or by that position."""
         check_is_fitted(self)
         scales = self._state.scales

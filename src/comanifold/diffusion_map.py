@@ -47,18 +47,18 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     bandwidth : "local", ("local", int), "median" or float, default="local"
         :math:`\sigma`: the median distance (the paper's choice) or a number. "local" scales
         each pair by its own :math:`\sigma_i \sigma_j` instead of :math:`\sigma^2`, with
-        :math:`\sigma_i` the distance of i to a neighbour: the one named, else that whose number
-        is the square root of half the number of points, from the 7th to the 10th.
+        :math:`\sigma_i` the distance of i to its q-th neighbour: q is the given number, or else
+        the square root of half the number of points, but at least 7 and at most 10.
     diffusion_time : float, default=1.0
-        t.
+        The exponent t of the eigenvalues.
     density_normalization : float, default=0.0
         Divide affinities by this power of the density at both points first. 0 is the paper, 1
-        removes the influence of the density altogether (Coifman and Lafon 2006).
+        removes the influence of the density (Coifman and Lafon 2006).
     eigen_solver : {"auto", "dense", "arpack"}, default="auto"
         "dense" computes eigenvectors by LAPACK, "arpack" by Lanczos iterations, with a dense
         solver as a fallback. "auto" is "dense" up to 1,500 points.
     random_state : int, RandomState or None, default=0
-        For the start of the Lanczos iterations.
+        For the start vector of the Lanczos iterations.
 
     Attributes
     ----------
@@ -146,8 +146,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         r"""Place new points by the Nyström extension.
 
         It is :math:`\psi(x) = \sum_j P_{xj} \psi_j / \lambda` with the walk from x. A point of the
-        training data is placed where it was. NaN for one that belongs nowhere: it has no finite
-        distance to any other, or one so many bandwidths away that its square overflows.
+        training data is placed where it was. NaN for a point without any affinity: it has no
+        finite distance to a fitted point, or is so many bandwidths away that the square overflows.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
         affinity = affinities(distances, new_bandwidth, self.bandwidth_, relative=True)
         density = row_sums(affinity)
-        # A point without any affinity belongs nowhere.
+        # NaN for points without any affinity.
         density[density == 0.0] = np.nan
         walk = self._normalized(affinity, density)
         steps = scaled(walk, 1.0 / (row_sums(walk) + 0.0 * density), None)
@@ -175,7 +175,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return (steps @ self._eigenvectors) * powers
 
     def _powers(self, eigenvalues: Array) -> Array:
-        """The eigenvalues to the power of the time; negative ones keep their sign."""
+        """Return the eigenvalues to the power t; negative ones keep their sign."""
         return np.sign(eigenvalues) * np.abs(eigenvalues) ** self.diffusion_time
 
     def _normalized(self, affinity: Any, density: Array) -> Any:
@@ -240,12 +240,12 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 
 def _warn_if_disconnected(walk: Any) -> None:
-    # An affinity that is stored but zero joins nothing.
+    # A stored affinity of zero is not an edge.
     n_parts = connected_components(sparse.csr_array(walk != 0.0), directed=False)[0]
     if n_parts > 1:
         warnings.warn(
-            f"the affinities fall into {n_parts} parts with nothing between them: the embedding "
-            "separates the parts and says nothing of how they lie. A larger bandwidth joins them",
+            f"the affinities fall into {n_parts} connected components: the embedding separates "
+            "them, and distances between them have no meaning. A larger bandwidth connects them",
             UserWarning,
             stacklevel=levels_to_caller(),
         )

@@ -74,10 +74,10 @@ class Preprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return log(1 + X), or X itself without `log1p`."""
         if not self.log1p:
             return X
-        if (X <= -1).any():
+        lowest = np.nanmin(X)
+        if lowest <= -1:
             raise ValueError(
-                f"log1p needs values above -1, and the smallest is {np.nanmin(X):g}: do not use "
-                "log1p"
+                f"log1p needs values above -1, and the smallest is {lowest:g}: do not use log1p"
             )
         return np.log1p(X)
 

@@ -29,7 +29,7 @@ from comanifold import CoManifold
 from comanifold._io import OwnedFolder
 from comanifold.cli import _fit, _report
 from comanifold.cli._main import commands
-from comanifold.experiments._runner import Unit, run_units
+from comanifold.experiments._units import Unit, run_units
 
 def table(name):
     return pd.DataFrame({"name": [name]})

@@ -15,7 +15,7 @@ from comanifold.penalties import MCP, Snowflake
 DOCUMENTED = (
     (ConvergenceWarning, ""),
     (UserWarning, r".*with no observed entry get no coordinates"),
-    (UserWarning, r"the affinities fall into \d+ parts"),
+    (UserWarning, r"the affinities fall into \d+ connected components"),
     (UserWarning, r"the entry .* in row .* times as far from the median"),
     (UserWarning, r"the largest entries are .* times as far from the median"),
 )

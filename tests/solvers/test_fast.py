@@ -18,7 +18,7 @@ PENALTIES = [Snowflake(), Snowflake(0.1), Log(), Log(0.05), MCP(2.0), Exponentia
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("seed", range(12))
-def test_it_falls_to_a_stationary_point(seed, penalty):
+def test_the_objective_falls_to_a_stationary_point(seed, penalty):
     problem = standard_problem(seed, sizes=(4, 12), log_costs=(-1.0, 1.0))
     outcome = fast.minimise_fast(problem, None, penalty, max_iter=10_000, tol=1e-5)
     assert np.all(np.diff(outcome.history) <= 1e-12 * outcome.history[0])
@@ -97,7 +97,7 @@ def test_a_penalty_that_cannot_be_compiled_is_noted(caplog):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_where_no_bound_shows_it_dual_vectors_of_fused_edges_do(seed, monkeypatch):
+def test_without_the_bound_dual_vectors_show_that_fused_edges_are_optimal(seed, monkeypatch):
     problem = standard_problem(seed)
     taken = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
     assert taken.dual is None
@@ -134,7 +134,7 @@ def test_merging_leaves_a_lower_objective(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", [68, 252, 299, 351])
-def test_an_estimate_above_the_constant_one_is_given_up(seed):
+def test_a_descent_that_ends_above_the_constant_estimate_restarts_from_it(seed):
     # Found by search: the descent from the smoothed data ends above the constant estimate.
     problem = standard_problem(seed, sizes=(4, 12), log_costs=(-0.5, 1.5))
     constant = 0.5 * (problem.counts * problem.means**2).sum()
@@ -154,7 +154,7 @@ def test_no_more_iterations_are_made_than_allowed(penalty):
         assert outcome.n_iter <= max_iter
 
 
-def test_out_of_iterations_nothing_is_said_to_hold_unchecked(monkeypatch):
+def test_without_iterations_left_the_certificate_has_dual_vectors_of_zero(monkeypatch):
     problem = standard_problem(2)
     enough = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6).n_iter
     monkeypatch.setattr(fast, "carries_gradient_up_to", lambda *_: False)

@@ -1,1 +1,1 @@
-"""From distances to affinities, coordinates, orders and clusters."""
+"""Affinities, eigenvectors, orderings, clusters and new points from distances."""

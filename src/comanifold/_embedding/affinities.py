@@ -1,6 +1,6 @@
-"""From distances to affinities: bandwidths, Gaussian kernels, and their row sums.
+"""Affinities from distances: bandwidths, Gaussian kernels, and their row sums.
 
-All of it for dense distances and for sparse ones, which have no affinity where they have no entry.
+Distances are dense or sparse; pairs that a sparse matrix does not store have no affinity.
 """
 
 import math
@@ -15,14 +15,15 @@ from .._validation import is_integer
 
 Array = NDArray[np.float64]
 
-# The neighbour whose distance is the bandwidth at a point, unless another is named: the square
-# root of half the number of points, within these bounds. Nearer ones let groups of a few points
-# that are much alike, such as rows that were filled in alike, fall out of the walk; farther ones
-# close curves whose ends are near each other.
+# The default local bandwidth of a point is the distance to its q-th neighbour, with q the square
+# root of half the number of points within these bounds. A smaller q disconnects groups of a few
+# very similar points, such as rows with the same filled-in values; a larger q closes curves whose
+# ends are near each other.
 _NEAREST_LOCAL, _FARTHEST_LOCAL = 7, 10
 
 
 def refuse_asymmetric(distances: Any) -> None:
+    """Raise ValueError if the distances are not symmetric."""
     if sparse.issparse(distances):
         difference = abs(distances - distances.T)
         symmetric = difference.nnz == 0 or difference.max() <= 1e-8 * distances.data.max()
@@ -36,7 +37,7 @@ def refuse_asymmetric(distances: Any) -> None:
 
 
 def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
-    """sigma, or one for each row of distances."""
+    """Return the bandwidth sigma as a number, or as an array with one for each row."""
     check_bandwidth(bandwidth)
     q = local_neighbor(bandwidth, distances.shape[1])
     if q is not None:
@@ -51,7 +52,7 @@ def find_bandwidth(distances: Any, bandwidth: Any) -> float | Array:
 
 
 def check_bandwidth(bandwidth: Any) -> None:
-    """Refuse what is no bandwidth."""
+    """Raise ValueError if the parameter `bandwidth` is invalid."""
     if local_neighbor(bandwidth, n_points=1) is not None:
         return
     if isinstance(bandwidth, str) and bandwidth == "median":
@@ -65,6 +66,7 @@ def check_bandwidth(bandwidth: Any) -> None:
 
 
 def local_neighbor(bandwidth: Any, n_points: int) -> int | None:
+    """Return the number q of the neighbour of a local bandwidth; None for other bandwidths."""
     if isinstance(bandwidth, str) and bandwidth == "local":
         return min(max(math.isqrt(n_points // 2), _NEAREST_LOCAL), _FARTHEST_LOCAL)
     is_pair = isinstance(bandwidth, (tuple, list)) and len(bandwidth) == 2
@@ -76,10 +78,10 @@ def local_neighbor(bandwidth: Any, n_points: int) -> int | None:
 
 
 def _distances_to_neighbor(distances: Any, q: int) -> Array:
-    """For each row the (q + 1)-th smallest distance, or the largest finite one before it.
+    """Return the (q + 1)-th smallest distance of each row, or its largest finite one.
 
-    In the training data that is the distance to the q-th neighbour, as the smallest distance is
-    that of a point to itself; for new points the same rule is continuous with it.
+    For fitted points that is the distance to the q-th neighbour, since the smallest distance is
+    that of a point to itself; for new points the same rule makes the map continuous.
     """
     if sparse.issparse(distances):
         bounds = zip(distances.indptr[:-1], distances.indptr[1:], strict=True)
@@ -91,13 +93,13 @@ def _distances_to_neighbor(distances: Any, q: int) -> Array:
         finite = row[np.isfinite(row)]
         last = min(q, finite.size - 1)
         found[i] = np.partition(finite, last)[last] if finite.size else 0.0
-        if found[i] == 0.0:  # as many duplicates
+        if found[i] == 0.0:  # q or more duplicates
             found[i] = _smallest_positive(finite[None])[0]
     return found
 
 
 def _smallest_positive(distances: Array) -> Array:
-    """The smallest positive entry of each row, 1 if there is none."""
+    """Return the smallest positive entry of each row, 1 if there is none."""
     positive = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
     return np.where(np.isfinite(positive), positive, 1.0)
 
@@ -111,7 +113,7 @@ def _above_diagonal(distances: Any) -> Any:
 
 
 def without_infinite(distances: Any) -> Any:
-    """A sparse matrix of distances, the infinite ones not stored."""
+    """Return sparse distances without the stored infinite ones."""
     entries = distances.tocoo()
     finite = ~np.isinf(entries.data)
     places = entries.row[finite], entries.col[finite]
@@ -119,7 +121,7 @@ def without_infinite(distances: Any) -> Any:
 
 
 def with_zero_diagonal(distances: Any) -> Any:
-    """The distances, with that of every point to itself set to zero; stored if sparse."""
+    """Return the distances with zeros on the diagonal; in a sparse matrix they are stored."""
     if not sparse.issparse(distances):
         if distances.diagonal().any():
             distances = distances.copy()
@@ -140,10 +142,10 @@ def affinities(
     *,
     relative: bool = False,
 ) -> Any:
-    """exp(-d^2 / (sigma_i sigma_j)), if asked for relative to the largest of each row.
+    """Return exp(-d^2 / (sigma_i sigma_j)); with `relative`, divided by the largest of each row.
 
-    Relative ones do not vanish for a point that is far from all others. Where the square
-    overflows, the affinity is nothing.
+    Relative affinities do not underflow for a point that is far from all others. If the square
+    overflows, the affinity is zero.
     """
     if sparse.issparse(distances):
         entries = distances.tocoo()
@@ -172,16 +174,17 @@ def affinities(
 
 
 def _or_zero(least: Array) -> Array:
-    """Zero for what is infinite."""
+    """Return the values with zero for infinite ones."""
     return np.where(np.isfinite(least), least, 0.0)
 
 
 def row_sums(A: Any) -> Array:
+    """Return the sum of each row of a dense or sparse matrix."""
     return np.asarray(A.sum(axis=1)).ravel()
 
 
 def scaled(A: Any, by_row: Array, by_column: Array | None) -> Any:
-    """diag(by_row) A diag(by_column)."""
+    """Return diag(by_row) A diag(by_column)."""
     if sparse.issparse(A):
         entries = A.tocoo()
         data = entries.data * by_row[entries.row]

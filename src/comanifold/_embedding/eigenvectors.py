@@ -17,16 +17,16 @@ from sklearn.utils import check_random_state
 Array = NDArray[np.float64]
 Eigenpairs = tuple[Array, Array]
 
-# Up to this many points all eigenvectors that are needed come from a dense solver.
+# Up to this many points the dense solver is used.
 _DENSE = 1500
 
-# Up to this many points a dense solver is used where the iterations have failed: 3 GB.
+# Up to this many points (3 GB) the dense solver is used if the iterations have failed.
 _MOST_DENSE = 20_000
 
 # Restarts of the iterations after which the affinities are factored.
 _MOST_RESTARTS = 100
 
-# Restarts of the iterations that look for an eigenvalue that was missed.
+# Restarts of the iterations that search for a missed eigenvalue.
 _CHECK_RESTARTS = 20
 
 # How far beyond the largest eigenvalue the shift of the factored matrix lies.
@@ -42,9 +42,10 @@ _ROUNDING = 1e-8
 def leading_eigenvectors(
     S: Any, n_components: int, known: Array, *, solver: str = "auto", random_state: Any = 0
 ) -> Eigenpairs:
-    """The largest eigenvalues of S in falling order and their eigenvectors, as columns.
+    """Return the largest eigenvalues of S in descending order, and their eigenvectors as columns.
 
-    Without the known eigenvector of eigenvalue 1. The largest entry of each vector is positive.
+    The known eigenvector of eigenvalue 1 is left out. The entry of largest magnitude of each vector
+    is positive.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def leading_eigenvectors(
         A unit vector with S known = known.
     solver : {"auto", "dense", "arpack"}
     random_state : int, RandomState or None
-        For the start of the iterations.
+        For the start vector of the iterations.
     """
     n_points = S.shape[0]
     use_dense = n_points <= _DENSE if solver == "auto" else solver == "dense"
@@ -64,16 +65,16 @@ def leading_eigenvectors(
         values, vectors = _dense(S, n_components, known)
     else:
         values, vectors = _iterative(S, n_components, known, random_state)
-    # In the walk eigenvalues above 1 are rounding errors.
+    # Eigenvalues of a random walk above 1 are rounding errors.
     values, vectors = np.clip(values[::-1], -1.0, 1.0), vectors[:, ::-1]
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(n_components)]
     return values, vectors * np.where(largest < 0.0, -1.0, 1.0)
 
 
 def _dense(S: Any, n_components: int, known: Array) -> Eigenpairs:
-    """The largest eigenpairs in rising order, by a dense solver."""
+    """Return the largest eigenpairs in ascending order, by a dense solver."""
     S = S.toarray() if sparse.issparse(S) else S
-    # All eigenvalues are at least -1: pushed down to that, the known one comes last.
+    # All eigenvalues are at least -1: the known one, lowered to that, comes last.
     deflated = S - 2.0 * np.outer(known, known)
     found = largest_eigenpairs(deflated, n_components)
     if not _are_eigenpairs(deflated, *found, n_components):
@@ -84,7 +85,7 @@ def _dense(S: Any, n_components: int, known: Array) -> Eigenpairs:
 
 
 def largest_eigenpairs(A: Array, n_pairs: int) -> Eigenpairs:
-    """The largest eigenvalues of a symmetric matrix in rising order and their eigenvectors."""
+    """Return the largest eigenvalues of a symmetric matrix, ascending, and their eigenvectors."""
     try:
         values, vectors = linalg.eigh(A, subset_by_index=[len(A) - n_pairs, len(A) - 1])
     except linalg.LinAlgError:
@@ -94,12 +95,13 @@ def largest_eigenpairs(A: Array, n_pairs: int) -> Eigenpairs:
 
 
 def _largest_of_all(A: Array, n_pairs: int) -> Eigenpairs:
+    """Return the largest eigenpairs in ascending order, out of a full decomposition."""
     values, vectors = linalg.eigh(A, driver="evd")
     return values[-n_pairs:], vectors[:, -n_pairs:]
 
 
 def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Eigenpairs:
-    """The largest eigenpairs in rising order, by iterations where these converge."""
+    """Return the largest eigenpairs in ascending order, by Lanczos iterations if they converge."""
     n_points = S.shape[0]
     start = check_random_state(random_state).uniform(-1.0, 1.0, n_points)
 
@@ -108,7 +110,7 @@ def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Ei
         return S @ x - 2.0 * known * (known @ x)
 
     operator = LinearOperator(S.shape, matvec=multiply, dtype=float)
-    # Each part that nothing joins to the others has an eigenvalue of 1, up to rounding errors.
+    # Each connected component has an eigenvalue of 1, up to rounding errors.
     n_parts = connected_components(sparse.csr_array(S > _NOTHING), directed=False)[0]
     n_ones = min(n_parts - 1, n_components)
     options = {"k": n_components, "which": "LA", "v0": start, "tol": 1e-12}
@@ -135,20 +137,20 @@ def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Ei
     if n_points > _MOST_DENSE:
         raise linalg.LinAlgError(
             f"the leading eigenvectors of {n_points} points did not converge: their affinities "
-            "hardly differ, or fall into many parts. A larger bandwidth joins them"
+            "hardly differ, or fall into many connected components. Use a larger bandwidth"
         )
     return _dense(S, n_components, known)
 
 
 def _factored(S: Any, known: Array, options: dict[str, Any]) -> Eigenpairs:
-    """The largest eigenpairs of the sparse S, by iterations with a factored matrix.
+    """Return the largest eigenpairs of the sparse S, by shift-and-invert Lanczos iterations.
 
-    Many points along a curve have eigenvalues too close to each other for plain iterations; but
-    then their affinities are few, and can be factored.
+    For many points along a curve, eigenvalues are too close to each other for plain iterations;
+    but their affinities are few and can be factored.
     """
     n_points = S.shape[0]
     entries = S.tocoo()
-    # What is below rounding errors would only fill up the factors.
+    # Affinities below rounding errors would only fill up the factors.
     kept = entries.data > _NOTHING
     own = np.arange(n_points)
     places = [np.concatenate([part[kept], own]) for part in (entries.row, entries.col)]
@@ -170,7 +172,7 @@ def _factored(S: Any, known: Array, options: dict[str, Any]) -> Eigenpairs:
 
 
 def _are_eigenpairs(A: Any, values: Array, vectors: Array, n_components: int) -> bool:
-    """Whether there are as many orthonormal eigenvectors as asked for, in rising order."""
+    """Return True if these are `n_components` orthonormal eigenpairs in ascending order."""
     if vectors.shape != (A.shape[0], n_components) or values.shape != (n_components,):
         return False
     if not (np.isfinite(values).all() and np.isfinite(vectors).all()):
@@ -181,7 +183,7 @@ def _are_eigenpairs(A: Any, values: Array, vectors: Array, n_components: int) ->
 
 
 def _misses_larger(operator: LinearOperator, values: Array, vectors: Array, start: Array) -> bool:
-    """Whether iterations orthogonal to the eigenvectors find an eigenvalue above the least."""
+    """Return True if an eigenvalue above the least was missed, by iterations orthogonal to all."""
 
     def multiply(x: Array) -> Array:
         x = np.ravel(x)
@@ -201,5 +203,5 @@ def _misses_larger(operator: LinearOperator, values: Array, vectors: Array, star
         )[0]
     except ArpackError:
         return False
-    # Vectors that were projected out have eigenvalue zero there.
+    # The vectors that were projected out have eigenvalue zero.
     return bool(largest > max(values[0], 0.0) + _ROUNDING)

@@ -172,14 +172,14 @@ def _call_back(method: Callable, errors: dict[int, BaseException]):
     """A C function that calls a Python method; `errors` has what that raises, by thread."""
 
     def call(z, n, _, out):
-        if n == 0:
-            return
-        result = np.ctypeslib.as_array((ctypes.c_double * n).from_address(out))
+        # All in the block: ctypes would ignore an exception, Ctrl-C too, and keep what is in out.
         try:
-            result[:] = method(np.array((ctypes.c_double * n).from_address(z)))
-        except BaseException as error:  # a C function cannot raise
+            if n > 0:
+                result = np.ctypeslib.as_array((ctypes.c_double * n).from_address(out))
+                result[:] = np.nan
+                result[:] = method(np.array((ctypes.c_double * n).from_address(z)))
+        except BaseException as error:
             errors.setdefault(get_ident(), error)
-            result[:] = np.nan
 
     return _C_FUNCTION(call)
 
@@ -266,7 +266,7 @@ def _agrees(compiled: CompiledPenalty, penalty: "Penalty") -> bool:
     """Whether compiled methods return the same as the methods themselves, at probes."""
     with np.errstate(all="ignore"):
         return all(
-            np.allclose(found(_PROBES), expected(_PROBES), rtol=1e-9, atol=0.0)
+            np.allclose(found(_PROBES), expected(_PROBES.copy()), rtol=1e-9, atol=0.0)
             for found, expected in (
                 (compiled.value, penalty.value),
                 (compiled.derivative, penalty.derivative),

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._compiled import CompiledPenalty, built_in, compile_penalty, uses_kernels
+from ._compiled import built_in, uses_kernels
 
 
 class Penalty(ABC):
@@ -54,10 +54,6 @@ class Penalty(ABC):
     @abstractmethod
     def derivative(self, z: ArrayLike) -> NDArray[np.float64]:
         """Omega'(z), the slope at the origin for z = 0."""
-
-    def compiled(self) -> CompiledPenalty:
-        """The penalty as the kernels of the solvers call it."""
-        return compile_penalty(self)
 
     def rescaled(self, scale: float) -> tuple["Penalty", float]:
         r"""The penalty for data multiplied by `scale`, and a factor.
@@ -149,8 +145,8 @@ def check_penalty(penalty: Penalty) -> None:
                 "derivative(z), see comanifold.penalties.Penalty"
             )
     with np.errstate(all="ignore"):
-        value = np.asarray(penalty.value(_PROBES), dtype=float)
-        slope = np.asarray(penalty.derivative(_PROBES), dtype=float)
+        value = np.asarray(penalty.value(_PROBES.copy()), dtype=float)
+        slope = np.asarray(penalty.derivative(_PROBES.copy()), dtype=float)
     for method, result in (("value", value), ("derivative", slope)):
         if result.shape != _PROBES.shape:
             raise ValueError(
@@ -170,21 +166,11 @@ def check_penalty(penalty: Penalty) -> None:
         _refuse(name, result, ~np.isfinite(result), f"{method} must be finite")
     rounding = 1e-9
     falls = np.diff(value) < -rounding * np.abs(value[1:])
-    _refuse(name, slope, slope < 0.0, "breaks Assumption 2.2 (iii), increasing: its derivative")
-    _refuse(
-        name,
-        value[1:],
-        falls,
-        "breaks Assumption 2.2 (iii), increasing: its value falls to",
-        probes=_PROBES[1:],
-    )
-    _refuse(
-        name,
-        slope[1:],
-        np.diff(slope) > rounding * slope[:-1],
-        "breaks Assumption 2.2 (i), concave: its derivative grows to",
-        probes=_PROBES[1:],
-    )
+    grows = np.diff(slope) > rounding * slope[:-1]
+    increasing = "breaks Assumption 2.2 (iii), increasing"
+    _refuse(name, slope, slope < 0.0, f"{increasing}: its derivative")
+    _refuse(name, value[1:], falls, f"{increasing}: its value falls to")
+    _refuse(name, slope[1:], grows, "breaks Assumption 2.2 (i), concave: its derivative grows to")
     if getattr(penalty, "is_linear", False) and np.ptp(slope) > rounding * slope[0]:
         raise ValueError(
             f"penalty {name} says is_linear, but its derivative is not constant: it goes from "
@@ -196,20 +182,16 @@ def check_penalty(penalty: Penalty) -> None:
     rise = np.diff(value)
     slack = 1e-6 * rise + 1e-9 * np.abs(value[1:])
     wrong = (rise > slope[:-1] * step + slack) | (rise < slope[1:] * step - slack)
-    _refuse(
-        name,
-        slope[1:],
-        wrong,
-        "is inconsistent: value does not grow at the rate that derivative says; the derivative",
-        probes=_PROBES[1:],
-    )
+    problem = "is inconsistent: value does not grow at the rate of derivative; the derivative"
+    _refuse(name, slope[1:], wrong, problem)
 
 
-def _refuse(name, result, wrong, what, probes=_PROBES):
-    """Raise a ValueError that shows the first wrong result, if there is one."""
+def _refuse(name, result, wrong, what):
+    """Raise a ValueError that shows the first wrong result, if any, of those at the last probes."""
     if np.any(wrong):
         where = int(np.argmax(wrong))
-        raise ValueError(f"penalty {name} {what} {result[where]:g} at z = {probes[where]:g}")
+        z = _PROBES[-len(result) :][where]
+        raise ValueError(f"penalty {name} {what} {result[where]:g} at z = {z:g}")
 
 
 def _positive(name: str, value: float) -> float:

@@ -217,16 +217,9 @@ def contract(problem, V, row_labels, column_labels):
     """
     m, n = n_labels(row_labels), n_labels(column_labels)
     counts, means, values, spread = contract_blocks(
-        V,
-        problem.counts,
-        problem.means,
-        problem.row_sizes,
-        problem.column_sizes,
-        row_labels,
-        column_labels,
-        m,
-        n,
-    )
+        V, problem.counts, problem.means, problem.row_sizes, problem.column_sizes,
+        row_labels, column_labels, m, n,
+    )  # fmt: skip
     row_sizes, column_sizes = np.zeros(m), np.zeros(n)
     for i in range(V.shape[0]):
         row_sizes[row_labels[i]] += problem.row_sizes[i]

@@ -304,16 +304,9 @@ def _add_rows(rows, labels, n_blocks):
 
 @inlined
 def contract_blocks(
-    V,
-    counts,
-    means,
-    row_sizes,
-    column_sizes,
-    row_labels,
-    column_labels,
-    n_row_blocks,
+    V, counts, means, row_sizes, column_sizes, row_labels, column_labels, n_row_blocks,
     n_column_blocks,
-):
+):  # fmt: skip
     """Counts and means of the blocks that two sets of labels form, and the mean of V over each.
 
     Also half the sum of the squares by which the means of the parts of a block differ from its

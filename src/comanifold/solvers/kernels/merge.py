@@ -226,21 +226,9 @@ def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, majoriser, l
                 for j in range(n):
                     delta[j] = share * step[j]
                 _move(
-                    V,
-                    F,
-                    q,
-                    g,
-                    fresh,
-                    other_sizes,
-                    parent,
-                    first,
-                    following,
-                    edge_of,
-                    other_of,
-                    moved,
-                    fixed,
-                    delta,
-                )
+                    V, F, q, g, fresh, other_sizes, parent, first, following, edge_of, other_of,
+                    moved, fixed, delta,
+                )  # fmt: skip
             for j in range(n):
                 va[j] += to_a * step[j]
                 na[j] += nb[j]

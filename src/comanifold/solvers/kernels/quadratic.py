@@ -68,14 +68,8 @@ def lower_quadratic(
     AP, PL, P, inverse = np.empty((m, n)), np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
     rz = 0.0
     for a in range(m):
-        p, r, inv, count, size, degree = (
-            P[a],
-            R[a],
-            inverse[a],
-            counts[a],
-            row_sizes[a],
-            row_degree[a],
-        )
+        p, r, inv, count = P[a], R[a], inverse[a], counts[a]
+        size, degree = row_sizes[a], row_degree[a]
         for b in range(n):
             d = count[b] + degree * column_sizes[b] + size * column_degree[b]
             # Where nothing is observed and no edge has a weight, V stays as it is.
