@@ -261,7 +261,7 @@ def test_the_surface_starts_where_nothing_is_fused(name):
     assert beyond[0].n_row_clusters + beyond[0].n_column_clusters < sum(X.shape)
 
 
-def test_the_surface_starts_as_told():
+def test_start_scale_sets_the_first_scale():
     X = random_matrix(0)
     for start, expected in ((-2, (-2, -2)), ((-1, -4), (-1, -4))):
         first = scales_of(CoManifold(start_scale=start).fit(X))[0]

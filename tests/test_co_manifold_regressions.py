@@ -87,7 +87,7 @@ def test_learned_weights_add_up_to_one(first_graphs):
     assert (model.low_rank_weight_ > 0) == (first_graphs == "low-rank")
 
 
-def test_the_row_tree_of_the_paper_is_not_made_up():
+def test_the_row_tree_of_the_paper_follows_its_scales():
     for seed in range(3):
         X = low_rank(seed, shape=(40, 25), missing=0.6)
         model = CoManifold.as_in_the_paper(keep_scales=True).fit(X)
@@ -153,7 +153,7 @@ def test_every_kind_of_missing_value():
         model.transform_columns(X.astype(complex))
 
 
-def test_passes_are_run_where_nothing_can_be_hidden(capfd):
+def test_passes_are_run_where_nothing_can_be_held_out(capfd):
     X = np.where(np.eye(4, dtype=bool), np.nan, np.arange(16.0).reshape(4, 4) ** 1.5)
     CoManifold(n_passes=3, verbose=1).fit(X)
     assert "pass 3 of 3" in capfd.readouterr().err

@@ -62,8 +62,9 @@ def test_scales_that_are_not_there_are_named(model):
     with pytest.raises(ValueError, match="fit with keep_scales=True"):
         CoManifold().fit(random_matrix(0)).row_labels_at(0, 0)
     assert not hasattr(CoManifold().fit(random_matrix(0)), "row_linkage_")
-    with pytest.raises(NotFittedError):
-        CoManifold().estimate_at(0, 0)
+    for method in ("estimate_at", "costs_at"):
+        with pytest.raises(NotFittedError):
+            getattr(CoManifold(), method)(0, 0)
 
 
 def test_scales_are_a_table(model):
@@ -95,6 +96,11 @@ def test_scales_by_index(model):
         model.estimate_at(index=n_scales)
     with pytest.raises(ValueError, match="not by both"):
         model.estimate_at(*place, index=0)
+    with pytest.raises(ValueError, match=r"index must be an integer, got 1\.5"):
+        model.costs_at(index=1.5)
+    for incomplete in ({}, {"l": 0}, {"k": 0}):
+        with pytest.raises(ValueError, match="both l and k, or index, are needed"):
+            model.estimate_at(**incomplete)
 
 
 class Exponential(Penalty):
@@ -131,3 +137,29 @@ def test_costs_grow_with_the_units():
         ratio = np.array(other.costs_at(index=0)) / one.costs_at(index=0)
         np.testing.assert_allclose(ratio, 16.0**power, rtol=1e-9)
     assert not hasattr(CoManifold(), "penalty_")
+
+
+class NotAPenalty:
+    """Has the methods of a penalty and nothing else."""
+
+    def value(self, z):
+        return np.log1p(np.asarray(z))
+
+    def derivative(self, z):
+        return 1.0 / (1.0 + np.asarray(z))
+
+
+def test_units_of_a_penalty_that_is_no_subclass():
+    model = CoManifold(1, penalty=NotAPenalty()).fit(37.0 * random_matrix(3, 14, 11))
+    z, scale = np.linspace(0.0, 90.0, 7), model.scale_
+    factor = model.costs_at(index=0)[0] / model.scales_["row_cost"][0]
+    expected = scale**2 * np.log1p(z / scale)
+    np.testing.assert_allclose(factor * model.penalty_.value(z), expected, rtol=1e-12)
+
+
+def test_parameters_that_are_set_after_a_fit_do_not_change_it():
+    model = CoManifold(1).fit(16.0 * random_matrix(3, 14, 11))
+    penalty, costs = model.penalty_, model.costs_at(index=0)
+    model.set_params(penalty="linear")
+    assert model.penalty_ == penalty
+    assert model.costs_at(index=0) == costs

@@ -121,7 +121,7 @@ def test_too_few_rows_or_columns(X):
         (np.ones((3, 3, 3)), "dim"),
     ],
 )
-def test_what_is_no_matrix_is_refused(X, message):
+def test_invalid_matrices_are_refused(X, message):
     with pytest.raises(ValueError, match=message):
         CoManifold().fit(X)
 
@@ -191,7 +191,7 @@ def test_odd_edges_are_refused():
         Graph(3, np.empty((0, 3), dtype=int))
 
 
-def test_a_stand_in_for_a_graph_needs_weights():
+def test_an_object_in_place_of_a_graph_needs_weights():
     class Thing:
         n_nodes = 4
         edges = np.array([[0, 1]])

@@ -19,17 +19,10 @@ from sklearn.neighbors import sort_graph_by_row_values
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._embedding.clusters import Clusters, find_clusters, nested_linkage
-from ._embedding.ordering import embedding_order
+from ._embedding.clusters import Clusters, embedding_order, find_clusters, nested_linkage
 from ._embedding.out_of_sample import distances_to_new, find_equal_rows
 from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
-from ._fit.notices import (
-    warn_of_outliers,
-    warn_of_stride,
-    warn_of_unconverged,
-    warn_of_unobserved,
-)
 from ._fit.passes import run_passes
 from ._fit.progress import (
     CallbackSupportMixin,
@@ -37,10 +30,14 @@ from ._fit.progress import (
     ProgressReporter,
     expected_seconds,
     log_to_stderr,
+    warn_of_outliers,
+    warn_of_stride,
+    warn_of_unconverged,
+    warn_of_unobserved,
     with_callbacks,
 )
 from ._fit.settings import Execution, check_settings, check_size
-from ._fit.standardise import standardise
+from ._fit.standardise import find_outliers, standardise
 from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
 from ._io.model_format import read_model, write_model
@@ -49,6 +46,7 @@ from ._validation import (
     check_choice,
     check_matrix,
     expand_to_full,
+    is_integer,
     missing_to_nan,
     read_floats,
     refuse_infinite,
@@ -57,12 +55,13 @@ from ._validation import (
 )
 from .diffusion_map import DiffusionMap
 from .model_selection import hold_out
-from .penalties import Penalty, get_penalty
+from .penalties import Penalty, get_penalty, rescale
 from .solvers import TRAVERSALS
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Place = int | None  # an exponent of the costs of a scale, or its position
 
 _PAPER = {
     "scale_weights": "cost",
@@ -377,6 +376,7 @@ class CoManifold(
         return expected_seconds(check_settings(self), shape)
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
+        """Return X as scikit-learn validates it, with NaN for missing entries."""
         X = missing_to_nan(X, self.absent)
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
 
@@ -401,6 +401,7 @@ class CoManifold(
         self._state = state
         self.data_ = state.data
         self.mean_, self.scale_ = state.mean, state.scale
+        self.penalty_, self._cost_unit = rescale(get_penalty(self.penalty), state.scale)
         self.ignored_entries_ = state.ignored_entries
         self.low_rank_weight_ = state.low_rank_weight
         self.scales_ = _scales_as_arrays(state.scales)
@@ -431,6 +432,7 @@ class CoManifold(
         self._set_names()
 
     def _set_names(self) -> None:
+        """Set the labels of rows and columns from the state."""
         names = {"row": "row_names_in_", "column": "feature_names_in_"}
         for mode, attribute in names.items():
             labels = self._state.mode(mode)[0].names
@@ -559,11 +561,11 @@ class CoManifold(
     def score(self, X: ArrayLike, y: Any = None, *, random_state: Any = None) -> float:  # noqa: ARG002
         """Return minus the error on entries held out of X, so that higher is better.
 
-        A tenth of the observed entries of X is held out. A clone of the model is fitted to the
-        rest of X, together with the rows of the fitted matrix that X does not contain. The score
-        is minus the root-mean-square error of its filled-in values at the held-out entries, in
-        standard deviations of these. So no entry is predicted from itself, neither in
-        cross-validation over rows nor for the fitted matrix.
+        A tenth of the observed entries of X is held out, no outliers among them. A clone of the
+        model is fitted to the rest of X, together with the rows of the fitted matrix that X does
+        not contain. The score is minus the root-mean-square error of its filled-in values at the
+        held-out entries, in standard deviations of these. So no entry is predicted from itself,
+        neither in cross-validation over rows nor for the fitted matrix.
 
         Parameters
         ----------
@@ -577,19 +579,20 @@ class CoManifold(
         check_is_fitted(self)
         labels = row_names(X)
         X = check_matrix(self._validate(X, reset=False))
-        seed = self.random_state if random_state is None else random_state
-        held_out = hold_out(X, min_observed=2, random_state=seed)
-        if held_out is None:
-            raise ValueError("X has too few observed entries to hold out any of them")
         state = self._state
         same = find_equal_rows(X, state.data, labels, state.row.names)
         others = np.delete(state.data, same[same >= 0], axis=0)
+        outliers = find_outliers(np.vstack([X, others]))[: len(X)]
+        seed = self.random_state if random_state is None else random_state
+        held_out = hold_out(np.where(outliers, np.nan, X), min_observed=2, random_state=seed)
+        if held_out is None:
+            raise ValueError("X has too few observed entries to hold out any of them")
         model = clone(self).set_params(keep_scales=False, checkpoint=None)
         filled = model.fit(np.vstack([held_out.rest(), others])).filled_
         return -held_out.relative_error(filled[held_out.rows, held_out.columns])
 
     def costs_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
+        self, l: Place = None, k: Place = None, *, index: Place = None
     ) -> tuple[float, float]:
         """Return the row cost and the column cost of a scale in the units of the data.
 
@@ -606,20 +609,11 @@ class CoManifold(
         index : int
             The position of the scale in `scales_`, instead of l and k.
         """
-        scale = self._state.scales[self._scale_index(l, k, index)]
-        factor = get_penalty(self.penalty).rescaled(self.scale_)[1]
-        return factor * scale.row_cost, factor * scale.column_cost
+        place = self._scale_index(l, k, index)
+        row_cost, column_cost = (self.scales_[name][place] for name in ("row_cost", "column_cost"))
+        return float(self._cost_unit * row_cost), float(self._cost_unit * column_cost)
 
-    @property
-    def penalty_(self) -> Penalty:
-        """The penalty in the units of the data, which goes with `costs_at`."""
-        if not hasattr(self, "_state"):
-            raise AttributeError("penalty_ is known after fit")
-        return get_penalty(self.penalty).rescaled(self.scale_)[0]
-
-    def blocks_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Blocks:
+    def blocks_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Blocks:
         """Return the block values, in the units of the data, and the cluster labels at a scale.
 
         The scale is given by l and k, or by its position in `scales_`. Labels are -1 for rows
@@ -632,49 +626,46 @@ class CoManifold(
             _expand_labels(blocks.column_labels, state.observed_columns),
         )
 
-    def row_labels_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Labels:
+    def row_labels_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Labels:
         """Return the clusters of the rows at a scale; -1 for rows without an observed entry."""
         return self.blocks_at(l, k, index=index).row_labels
 
-    def column_labels_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Labels:
+    def column_labels_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Labels:
         """Return the clusters of the columns at a scale; -1 where nothing is observed."""
         return self.blocks_at(l, k, index=index).column_labels
 
-    def estimate_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Array:
+    def estimate_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Array:
         """Return the smooth estimate at a scale, in the units of the data."""
         blocks, state = self._kept_blocks(l, k, index), self._state
         estimate = blocks.expand() * state.scale + state.mean
         return expand_to_full(estimate, state.observed_rows, state.observed_columns)
 
-    def filled_at(
-        self, l: int | None = None, k: int | None = None, *, index: int | None = None
-    ) -> Array:
+    def filled_at(self, l: Place = None, k: Place = None, *, index: Place = None) -> Array:
         """Return the data, filled in with the estimate at a scale."""
         estimate = self.estimate_at(l, k, index=index)
         return np.where(np.isnan(self.data_), estimate, self.data_)
 
-    def _kept_blocks(self, l: int | None, k: int | None, index: int | None) -> Blocks:
+    def _kept_blocks(self, l: Place, k: Place, index: Place) -> Blocks:
+        """Return the blocks of a scale in standard units; ValueError if scales were not kept."""
         check_is_fitted(self)
         if self._state.blocks is None:
             raise ValueError("the scales were not kept: fit with keep_scales=True to look at them")
         return self._state.blocks[self._scale_index(l, k, index)]
 
-    def _scale_index(self, l: int | None, k: int | None, index: int | None) -> int:
+    def _scale_index(self, l: Place, k: Place, index: Place) -> int:
         """Return the position in `scales_` of a scale given by l and k, or by that position."""
         check_is_fitted(self)
         scales = self._state.scales
         if index is not None:
             if l is not None or k is not None:
                 raise ValueError("a scale is given by l and k or by index, not by both")
+            if not is_integer(index):
+                raise ValueError(f"index must be an integer, got {index!r:.60}")
             if not -len(scales) <= index < len(scales):
                 raise ValueError(f"index must be less than {len(scales)}, got {index}")
             return int(index)
+        if l is None or k is None:
+            raise ValueError(f"both l and k, or index, are needed: got l={l}, k={k}")
         for i, scale in enumerate(scales):
             if (scale.l, scale.k) == (l, k):
                 return i

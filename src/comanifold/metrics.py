@@ -65,7 +65,7 @@ class MultiScaleMetric:
         row_pairs, column_pairs = self._pairs
         if row_pairs is None or column_pairs is None:
             filled = np.empty(self._X.shape)
-            _fill_in(self._X, values, row_labels, column_labels, weight, filled, self._estimates)
+            _fill_in(self._X, values, row_labels, column_labels, filled)
             # NumPy sees the product with itself, and lets other threads run, unlike SciPy's dsyrk.
             if row_pairs is None:
                 _add_distances(filled @ filled.T, filled, weight, self._rows)
@@ -73,8 +73,7 @@ class MultiScaleMetric:
                 # A copy, so that the kernel is compiled for one memory layout only.
                 _add_distances(filled.T @ filled, filled.T.copy(), weight, self._columns)
             del filled
-        else:
-            _add_estimate(values, row_labels, column_labels, weight, self._estimates)
+        _add_estimate(values, row_labels, column_labels, weight, self._estimates)
         if row_pairs is not None:
             blocks = values, row_labels, column_labels
             _add_pair_distances(self._X, *blocks, row_pairs, weight, self._rows)
@@ -131,21 +130,23 @@ class MultiScaleMetric:
 
     @property
     def filled(self) -> Array:
+        """The mean of the filled-in matrices by weight."""
         return np.where(self._missing, self._estimates / self.total_weight, self._X)
 
 
 @njit(cache=True, nogil=True)
-def _fill_in(X, values, row_labels, column_labels, weight, filled, estimates):
+def _fill_in(X, values, row_labels, column_labels, filled):
+    """filled = X, with missing entries taken from values[row_labels][:, column_labels]."""
     for i in range(X.shape[0]):
         block = values[row_labels[i]]
         for j in range(X.shape[1]):
-            u = block[column_labels[j]]
-            filled[i, j] = u if np.isnan(X[i, j]) else X[i, j]
-            estimates[i, j] += weight * u
+            x = X[i, j]
+            filled[i, j] = block[column_labels[j]] if np.isnan(x) else x
 
 
 @njit(cache=True, nogil=True)
 def _add_estimate(values, row_labels, column_labels, weight, estimates):
+    """estimates += weight values[row_labels][:, column_labels]."""
     for i in range(estimates.shape[0]):
         block = values[row_labels[i]]
         for j in range(estimates.shape[1]):
@@ -196,25 +197,17 @@ def _add_pair_distances(
     for start in range(0, X.shape[1], _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         filled = np.empty((len(X), len(column_labels[part])))
-        _fill_in_part(X[:, part], values, row_labels, column_labels[part], filled)
+        _fill_in(X[:, part], values, row_labels, column_labels[part], filled)
         _add_squares(filled, pairs.starts, pairs.others, squares)
     np.sqrt(squares, out=squares)
     squares *= weight
     sums += squares
 
 
-@njit(cache=True, nogil=True)
-def _fill_in_part(X, values, row_labels, column_labels, filled):
-    for i in range(X.shape[0]):
-        a = row_labels[i]
-        for j in range(X.shape[1]):
-            x = X[i, j]
-            filled[i, j] = values[a, column_labels[j]] if np.isnan(x) else x
-
-
 # Sums may be taken in another order than written, which lets several be taken at once.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _add_squares(X, starts, others, squares):
+    """squares[p] += |x_i - x_j|^2 for the pairs p = (i, j) of rows of X."""
     for i in range(X.shape[0]):
         for p in range(starts[i], starts[i + 1]):
             j = others[p]

@@ -10,8 +10,8 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from comanifold import DiffusionMap
 from comanifold._embedding import eigenvectors as _eigenvectors
-from comanifold._fit.held_out import HeldOut
 from comanifold._fit.low_rank import LowRankCompletion
+from comanifold.model_selection import HeldOut
 
 pytestmark = pytest.mark.filterwarnings("ignore:the affinities fall into")
 

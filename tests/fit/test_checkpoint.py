@@ -213,6 +213,17 @@ def test_an_edited_penalty_is_noticed(tmp_path):
             CoManifold(checkpoint=tmp_path, penalty=edited, **options).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_edited_array_that_a_penalty_refers_to_is_noticed(tmp_path):
+    X = holes(10, 8)
+    options = {"scale_weights": "cost", "max_iter": 5, "first_graphs": "masked"}
+    for _ in range(2):
+        model = CoManifold(penalty=penalty("np.array([1.0])"), checkpoint=tmp_path, **options)
+        model.fit(X)
+    with pytest.raises(ValueError, match="penalty was Exponential"):
+        model.set_params(penalty=penalty("np.array([1.5])")).fit(X)
+
+
 def test_foreign_files_in_a_checkpoint_are_kept(tmp_path):
     X, mine = holes(), tmp_path / "mine"
     for name in (".part-x", "run.json", ".lock", "sub/.part-y"):

@@ -7,7 +7,6 @@ import pytest
 from oracles.slow import soft_impute
 
 from comanifold._fit import low_rank
-from comanifold._fit.held_out import HeldOut
 from comanifold._fit.low_rank import (
     PENALTY_RATIO,
     LowRankCompletion,
@@ -16,6 +15,7 @@ from comanifold._fit.low_rank import (
     solution_path,
     solve,
 )
+from comanifold.model_selection import HeldOut
 
 ALTERNATING = Solver(tol=1e-9, max_iter=5000)
 PROXIMAL = Solver(max_rank=None, alternating=False, tol=1e-9, max_iter=5000)

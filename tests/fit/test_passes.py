@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from comanifold import CoManifold, Graph
-from comanifold._fit.held_out import HeldOut
 from comanifold._fit.low_rank import LowRankCompletion
 from comanifold._fit.passes import prepare_first_pass, run_passes
 from comanifold._fit.progress import ProgressReporter
-from comanifold._fit.scale_weights import HeldOutWeights
 from comanifold._fit.settings import Execution, check_settings
-from comanifold._fit.sweep import sweep
+from comanifold._fit.sweep import HeldOutWeights, sweep
+from comanifold.model_selection import HeldOut
 
 
 def standard_matrix(seed=0):

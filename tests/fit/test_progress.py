@@ -11,6 +11,7 @@ from oracles.fits import holes
 from sklearn.base import clone
 
 from comanifold import CoManifold, FitProgress
+from comanifold._fit.progress import log_to_stderr
 
 
 class Listener:
@@ -96,7 +97,7 @@ def test_in_a_pipeline(callback):
     assert pipeline.fit_transform(holes()).shape == (30, 2)
 
 
-def test_without_them_all_else_works(tmp_path):
+def test_fits_work_without_the_callbacks_of_scikit_learn(tmp_path):
     code = """
 import sys
 import numpy as np
@@ -114,7 +115,7 @@ np.save(sys.argv[1], CoManifold().fit(X).row_distances_)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_the_callable_is_told_of_every_part(n_jobs):
+def test_progress_is_reported_after_every_path(n_jobs):
     heard = []
     X = holes()
     model = CoManifold(n_jobs=n_jobs).fit(X, progress=heard.append)
@@ -149,3 +150,19 @@ def test_larger_matrices_are_expected_to_take_longer():
     assert seconds == sorted(seconds)
     assert CoManifold(n_passes=2).expected_seconds((1000, 500)) > seconds[1]
     assert CoManifold(scale_weights="cost").expected_seconds((1000, 500)) < seconds[1]
+
+
+@pytest.mark.parametrize("levels", [(1, 2), (2, 1), (1, 1)])
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_verbose_fits_at_the_same_time_leave_the_logger_as_it_was(levels, first_out, capfd):
+    logger = logging.getLogger("comanifold")
+    before = logger.level, list(logger.handlers), logger.propagate
+    fits = [log_to_stderr(level) for level in levels]
+    for fit in fits:
+        fit.__enter__()
+    fits.pop(first_out).__exit__(None, None, None)
+    logger.info("still there")
+    fits.pop().__exit__(None, None, None)
+    logger.info("over")
+    assert capfd.readouterr().err == "still there\n"
+    assert (logger.level, logger.handlers, logger.propagate) == before

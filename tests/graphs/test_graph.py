@@ -242,7 +242,7 @@ class TestFromSparseDistances:
             Graph.from_distances(sparse.csr_array(np.ones((3, 3))), 0)
 
 
-def test_labels():
+def test_component_labels():
     assert component_labels(5, np.array([[0, 4], [1, 2]])).tolist() == [0, 1, 1, 2, 0]
     assert component_labels(2, np.empty((0, 2), dtype=int)).tolist() == [0, 1]
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from comanifold import Graph
 from comanifold.penalties import MCP, Linear, Log, Penalty, Snowflake
+from comanifold.solvers.problem import Problem
 
 PENALTIES = [Snowflake(), Snowflake(eps=0.01), Linear(), Log(eps=1.0), Log(eps=0.05), MCP(2.0)]
 
@@ -76,6 +77,12 @@ def standardised(p):
     """The problem with data of mean zero and variance one."""
     X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
     return RandomProblem(X, p.row_graph, p.column_graph, p.row_cost, p.column_cost)
+
+
+def standard_problem(seed, **kwargs):
+    """A random problem in standard units, as the solvers take it."""
+    p = standardised(random_problem(seed, **kwargs))
+    return Problem.build(*p.args, **p.costs)
 
 
 def permuted_graph(graph, order):

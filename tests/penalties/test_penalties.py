@@ -1,5 +1,6 @@
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,14 +16,16 @@ from comanifold.penalties import (
     Penalty,
     Snowflake,
     check_penalty,
+    compile_penalty,
     get_penalty,
 )
+from comanifold.solvers.kernels.blocks import evaluate
 
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 
 
 @each_penalty
-def test_meets_the_assumptions(penalty):
+def test_built_in_penalties_meet_the_assumptions(penalty):
     check_penalty(penalty)
 
 
@@ -140,7 +143,7 @@ def test_an_object_without_the_two_functions_is_refused():
         get_penalty(3.0)
 
 
-def test_names():
+def test_penalties_by_name():
     assert get_penalty("snowflake") == Snowflake()
     assert get_penalty("linear") == Linear()
     assert get_penalty("log") == Log()
@@ -180,7 +183,7 @@ def test_rescaled_is_the_same_penalty_in_other_units(penalty, log_scale, z):
     assert other.is_linear == penalty.is_linear
 
 
-def test_what_penalties_become_in_other_units():
+def test_rescaled_built_in_penalties_have_rescaled_parameters():
     assert Snowflake(0.5).rescaled(4.0) == (Snowflake(1.0), 8.0)
     assert Log(0.5).rescaled(4.0) == (Log(2.0), 16.0)
     assert MCP(0.5).rescaled(4.0) == (MCP(2.0), 4.0)
@@ -189,7 +192,7 @@ def test_what_penalties_become_in_other_units():
 
 @each_penalty
 @pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e150])
-def test_rescaled_by_far(penalty, scale):
+def test_rescaled_by_extreme_factors(penalty, scale):
     # Where a parameter or the factor would leave the range of numbers, a wrapper takes over.
     other, factor = penalty.rescaled(scale)
     assert 0.0 < factor < np.inf
@@ -228,7 +231,7 @@ FORMULAS = {
 @pytest.mark.parametrize("penalty", FORMULAS, ids=repr)
 def test_kernels_against_numpy(penalty):
     z = np.concatenate([[0.0], np.logspace(-3, 3, 200)])
-    compiled = penalty.compiled()
+    compiled = compile_penalty(penalty)
     assert compiled.is_compiled
     for found, expected in zip(
         (compiled.value, compiled.derivative), FORMULAS[penalty], strict=True
@@ -250,22 +253,22 @@ def test_arrays_keep_their_shape():
 
 
 def test_a_users_penalty_is_compiled():
-    compiled = Exponential(2.0).compiled()
+    compiled = compile_penalty(Exponential(2.0))
     assert compiled.is_compiled
     z = np.linspace(0.0, 3.0, 20)
     np.testing.assert_allclose(compiled.value(z), Exponential(2.0).value(z), rtol=1e-12)
     # Compiled once for the class, with the attributes of each object.
-    other = Exponential(3.0).compiled()
+    other = compile_penalty(Exponential(3.0))
     np.testing.assert_allclose(other.derivative(z), Exponential(3.0).derivative(z), rtol=1e-12)
     assert other.kernel.value == compiled.kernel.value
     rescaled, factor = Exponential(2.0).rescaled(5.0)
-    assert rescaled.compiled().is_compiled
+    assert compile_penalty(rescaled).is_compiled
     expected = 25.0 * Exponential(2.0).value(z / 5.0)
-    np.testing.assert_allclose(factor * rescaled.compiled().value(z), expected, rtol=1e-12)
+    np.testing.assert_allclose(factor * compile_penalty(rescaled).value(z), expected, rtol=1e-12)
 
 
 def test_a_users_penalty_that_cannot_be_compiled_is_called_back():
-    compiled = Uncompiled(2.0).compiled()
+    compiled = compile_penalty(Uncompiled(2.0))
     assert not compiled.is_compiled
     z = np.linspace(0.0, 3.0, 20)
     np.testing.assert_array_equal(compiled.value(z), Uncompiled(2.0).value(z))
@@ -274,12 +277,12 @@ def test_a_users_penalty_that_cannot_be_compiled_is_called_back():
 
 def test_compiled_penalties_can_be_pickled():
     for penalty in (Log(0.5), Exponential(2.0), Uncompiled(2.0)):
-        again = pickle.loads(pickle.dumps(penalty.compiled()))
+        again = pickle.loads(pickle.dumps(compile_penalty(penalty)))
         assert again.penalty == penalty
-        np.testing.assert_array_equal(again.value([1.0]), penalty.compiled().value([1.0]))
+        np.testing.assert_array_equal(again.value([1.0]), compile_penalty(penalty).value([1.0]))
 
 
-def test_what_a_compiled_method_does_otherwise_is_not_taken():
+def test_compiled_methods_that_differ_from_python_are_not_used():
     class Switching(Penalty):
         """Its function depends on an object that compiled code does not see change."""
 
@@ -290,7 +293,63 @@ def test_what_a_compiled_method_does_otherwise_is_not_taken():
             return factor[0] * np.ones_like(np.asarray(z))
 
     factor = (1.0,)
-    first = Switching().compiled().value([2.0])
+    first = compile_penalty(Switching()).value([2.0])
     factor = (3.0,)
     assert first[0] == 2.0
-    assert Switching().compiled().value([2.0])[0] == 6.0
+    assert compile_penalty(Switching()).value([2.0])[0] == 6.0
+
+
+def test_an_error_is_raised_in_the_thread_whose_call_caused_it():
+    class Refusing(Uncompiled):
+        def value(self, z):
+            if np.any(np.asarray(z) == 7.0):
+                raise RuntimeError("no sevens")
+            return super().value(z)
+
+    compiled = compile_penalty(Refusing(1.0))
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(evaluate, compiled.kernel.value, np.array([7.0]), np.empty(0)).result()
+        compiled.raise_errors()  # this thread has made no such call
+        with pytest.raises(RuntimeError, match="no sevens"):
+            thread.submit(compiled.raise_errors).result()
+        thread.submit(compiled.raise_errors).result()
+
+
+def test_objects_with_other_attributes_have_their_own_compiled_methods():
+    class Optional(Penalty):
+        def __init__(self, **attributes):
+            vars(self).update(attributes)
+
+        def value(self, z):
+            return np.log1p(np.asarray(z))
+
+        def derivative(self, z):
+            return 1.0 / (1.0 + np.asarray(z))
+
+    first, second, third = (compile_penalty(Optional(**a)) for a in ({}, {"a": 1.0}, {}))
+    assert first.kernel.value == third.kernel.value != second.kernel.value
+
+
+def test_properties_that_raise_are_not_attributes_of_a_penalty():
+    class Unfinished(Exponential):
+        @property
+        def later(self):
+            raise RuntimeError("not yet")
+
+    assert compile_penalty(Unfinished(1.0)).is_compiled
+
+
+def test_methods_may_change_the_distances_that_they_are_given():
+    class InPlace(Penalty):
+        def value(self, z):
+            z /= 2.0
+            return np.log1p(z)
+
+        def derivative(self, z):
+            z += 2.0
+            return 1.0 / z
+
+    for _ in range(3):
+        check_penalty(InPlace())
+        assert compile_penalty(InPlace()).value([2.0])[0] == pytest.approx(np.log(2.0))
+    check_penalty(Exponential(1.0))

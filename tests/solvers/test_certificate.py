@@ -6,18 +6,19 @@ from oracles.convex import convex_bicluster
 from oracles.problems import path, random_problem
 
 from comanifold import Graph, co_cluster, dual_bound, objective
-from comanifold.penalties import MCP, Linear, Log, Snowflake
+from comanifold.penalties import MCP, Linear, Log, Snowflake, compile_penalty
 from comanifold.solvers.certificate import (
     Dual,
     Potentials,
-    carries_gradient,
+    _fits_tree,
     carries_gradient_up_to,
+    certain_modes,
     find_potentials,
     relative_gap,
     stationarity,
 )
-from comanifold.solvers.fast import all_fused, provably_fused
-from comanifold.solvers.problem import Iterate, Problem
+from comanifold.solvers.fast import _check_other_mode, all_fused, provably_fused
+from comanifold.solvers.problem import Iterate, Outcome, Problem
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -72,8 +73,8 @@ def test_a_gradient_that_a_steep_penalty_carries_and_a_flat_one_does_not():
     pair = Graph(2, [[0, 1]])
     problem = Problem.build(X, pair, pair, row_cost=1.0, column_cost=1.0)
     fused = Iterate.start(problem, np.zeros((2, 2))).fuse(np.zeros(2, int), np.zeros(2, int))
-    assert carries_gradient(fused, problem, Snowflake())
-    assert not carries_gradient(fused, problem, Linear())
+    assert all(certain_modes(fused, problem, Snowflake()))
+    assert not all(certain_modes(fused, problem, Linear()))
 
 
 @given(st.integers(0, 10_000), st.floats(-3.0, 6.0))
@@ -114,9 +115,9 @@ def test_the_edges_of_both_modes_must_carry_their_part(costs):
     X = np.random.default_rng(0).normal(size=(4, 5))
     problem = Problem.build(X, path(4), path(5), row_cost=costs[0], column_cost=costs[1])
     mean = all_fused(Iterate.start(problem, X))
-    assert not carries_gradient(mean, problem, Snowflake(0.1))
+    assert not all(certain_modes(mean, problem, Snowflake(0.1)))
     strong = Problem.build(X, path(4), path(5), row_cost=1e9, column_cost=1e9)
-    assert carries_gradient(mean, strong, Snowflake(0.1))
+    assert all(certain_modes(mean, strong, Snowflake(0.1)))
 
 
 @given(st.integers(0, 10_000), st.floats(-1.0, 2.5), st.sampled_from([Log(), Linear(), MCP(9.0)]))
@@ -125,7 +126,7 @@ def test_where_a_bound_says_that_the_gradient_is_carried_dual_vectors_show_it(se
     X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
     problem = Problem.build(X, *p.args[1:], row_cost=10.0**cost, column_cost=10.0**cost)
     fused = all_fused(Iterate.start(problem, problem.means))
-    if carries_gradient(fused, problem, penalty):
+    if all(certain_modes(fused, problem, penalty)):
         U = fused.estimate
         dual, residual, _ = find_potentials(problem, U, penalty, tol=1e-4, max_iter=50)
         assert residual <= 1e-4
@@ -147,8 +148,8 @@ def test_potentials_are_dual_vectors_within_their_caps(seed, penalty):
     for lengths, cap in zip(dual.lengths(), caps, strict=True):
         assert np.all(lengths <= cap * (1 + 1e-9))
     np.testing.assert_allclose(
-        dual.fused_pull(problem, norms, caps),
-        potentials.fused_pull(problem, norms, caps),
+        dual.fused_divergence(problem, norms, caps),
+        potentials.fused_divergence(problem, norms, caps),
         atol=1e-9,
     )
     # The same vectors, written for other costs.
@@ -177,3 +178,40 @@ def test_the_gap_is_relative_to_the_objective_unless_that_vanishes():
     assert relative_gap(problem, Linear(), 1e-3, 0.5e-3) == pytest.approx(0.5)
     assert relative_gap(problem, Linear(), 1e-30, 0.0) < 1e-20
     assert np.isnan(relative_gap(problem, Linear(), 1.0, np.nan))
+
+
+@given(st.integers(0, 10_000))
+def test_along_a_path_the_dual_vectors_are_running_sums(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    G = rng.normal(size=(n, 3))
+    G -= G.mean(axis=0)
+    longest = np.linalg.norm(np.cumsum(G, axis=0)[:-1], axis=1).max()
+    problem = Problem.build(np.zeros((n, 3)), path(n), path(3), row_cost=1.0, column_cost=1.0)
+    one = np.zeros(n, dtype=np.intp)
+    assert _fits_tree(G, one, problem.rows, 1.001 * longest)
+    assert not _fits_tree(G, one, problem.rows, 0.999 * longest)
+    # Clusters of one point have nothing to carry.
+    assert _fits_tree(np.zeros((n, 3)), np.arange(n), problem.rows, 0.0)
+
+
+@given(st.integers(0, 10_000), st.floats(-1.5, 0.5), st.booleans())
+def test_a_mode_that_is_certain_leaves_a_smaller_problem_with_the_same_residual(seed, cost, swap):
+    p = random_problem(seed, sizes=(4, 8))
+    X = (p.X - np.nanmean(p.X)) / np.nanstd(p.X)
+    costs = (10.0**cost, 1e4) if not swap else (1e4, 10.0**cost)
+    problem = Problem.build(X, *p.args[1:], row_cost=costs[0], column_cost=costs[1])
+    fused = all_fused(Iterate.start(problem, problem.means))
+    certain = certain_modes(fused, problem, Log())
+    assert certain[1 - swap]
+    if all(certain):
+        return
+    outcome = Outcome(fused, [1.0], 0, stationarity=0.0)
+    stop = {"max_iter": 200, "tol": 1e-4}
+    checked, is_optimal, _ = _check_other_mode(
+        outcome, problem, compile_penalty(Log()), certain, **stop
+    )
+    _, residual, _ = find_potentials(problem, fused.estimate, Log(), **stop)
+    assert is_optimal == (residual <= 1e-4) or abs(np.log(residual / 1e-4)) < 0.5
+    if is_optimal:
+        assert checked.stationarity <= 1e-4

@@ -46,7 +46,7 @@ def test_against_the_same_steps_in_numpy(seed, schedule, penalty):
 
 @each_penalty
 @pytest.mark.parametrize("seed", range(6))
-def test_it_descends_to_a_stationary_point_and_reports_what_is_so(seed, penalty):
+def test_it_descends_to_a_stationary_point_and_reports_its_residual(seed, penalty):
     iterate = start(seed, penalty)
     given = iterate.V.copy()
     done = fast.run_descent(iterate, penalty, fast.CONTINUED, max_iter=5000, tol=1e-4)

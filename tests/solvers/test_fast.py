@@ -5,26 +5,21 @@ import logging
 import numpy as np
 import pytest
 from oracles import descent as slow
-from oracles.problems import Exponential, Uncompiled, random_problem, standardised
+from oracles.problems import Exponential, Uncompiled, random_problem, standard_problem
 
 from comanifold import co_cluster
 from comanifold.penalties import MCP, Linear, Log, Penalty, Snowflake, compile_penalty
 from comanifold.solvers import fast
 from comanifold.solvers.certificate import Dual, stationarity
-from comanifold.solvers.problem import Iterate, Problem
+from comanifold.solvers.problem import Iterate
 
 PENALTIES = [Snowflake(), Snowflake(0.1), Log(), Log(0.05), MCP(2.0), Exponential(0.5)]
 
 
-def standard(seed, **kwargs):
-    p = standardised(random_problem(seed, **kwargs))
-    return Problem.build(*p.args, **p.costs)
-
-
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("seed", range(12))
-def test_it_falls_to_a_stationary_point(seed, penalty):
-    problem = standard(seed, sizes=(4, 12), log_costs=(-1.0, 1.0))
+def test_the_objective_falls_to_a_stationary_point(seed, penalty):
+    problem = standard_problem(seed, sizes=(4, 12), log_costs=(-1.0, 1.0))
     outcome = fast.minimise_fast(problem, None, penalty, max_iter=10_000, tol=1e-5)
     assert np.all(np.diff(outcome.history) <= 1e-12 * outcome.history[0])
     if outcome.dual is None:
@@ -37,7 +32,7 @@ def test_it_falls_to_a_stationary_point(seed, penalty):
 def test_clusters_that_the_penalty_cannot_keep_together_are_split(penalty):
     n_split = 0
     for seed in range(10):
-        problem = standard(seed, sizes=(5, 10), log_costs=(-1.5, -0.5))
+        problem = standard_problem(seed, sizes=(5, 10), log_costs=(-1.5, -0.5))
         compiled = compile_penalty(penalty)
         wrong = fast.all_fused(Iterate.start(problem, problem.means))
         constant = wrong.objective(penalty)
@@ -102,12 +97,12 @@ def test_a_penalty_that_cannot_be_compiled_is_noted(caplog):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_where_no_bound_shows_it_dual_vectors_of_fused_edges_do(seed, monkeypatch):
-    problem = standard(seed)
+def test_without_the_bound_dual_vectors_show_that_fused_edges_are_optimal(seed, monkeypatch):
+    problem = standard_problem(seed)
     taken = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
     assert taken.dual is None
-    for bound in ("carries_gradient", "carries_gradient_up_to"):
-        monkeypatch.setattr(fast, bound, lambda *_: False)
+    monkeypatch.setattr(fast, "carries_gradient_up_to", lambda *_: False)
+    monkeypatch.setattr(fast, "certain_modes", lambda *_: (False, False))
     checked = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6)
     estimate = checked.iterate.estimate
     assert stationarity(problem, estimate, Snowflake(), checked.dual) <= 1e-5
@@ -117,7 +112,7 @@ def test_where_no_bound_shows_it_dual_vectors_of_fused_edges_do(seed, monkeypatc
 
 
 def test_the_start_is_within_the_range_of_the_data_and_not_constant():
-    problem = standard(3, missing=(0.5, 0.51))
+    problem = standard_problem(3, missing=(0.5, 0.51))
     U = fast._smoothed_data(problem, Snowflake())
     observed = problem.means[problem.counts > 0]
     assert observed.min() <= U.min() < U.max() <= observed.max()
@@ -126,7 +121,7 @@ def test_the_start_is_within_the_range_of_the_data_and_not_constant():
 def test_merging_leaves_a_lower_objective(monkeypatch):
     lower = 0
     for seed in range(30):
-        problem = standard(seed, sizes=(8, 16), log_costs=(-1.0, 0.5))
+        problem = standard_problem(seed, sizes=(8, 16), log_costs=(-1.0, 0.5))
         stop = {"max_iter": 1000, "tol": 1e-6}
         merged = fast.minimise_fast(problem, None, Snowflake(), **stop)
         with monkeypatch.context() as patch:
@@ -139,9 +134,9 @@ def test_merging_leaves_a_lower_objective(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", [68, 252, 299, 351])
-def test_an_estimate_above_the_constant_one_is_given_up(seed):
+def test_a_descent_that_ends_above_the_constant_estimate_restarts_from_it(seed):
     # Found by search: the descent from the smoothed data ends above the constant estimate.
-    problem = standard(seed, sizes=(4, 12), log_costs=(-0.5, 1.5))
+    problem = standard_problem(seed, sizes=(4, 12), log_costs=(-0.5, 1.5))
     constant = 0.5 * (problem.counts * problem.means**2).sum()
     start = Iterate.start(problem, fast._smoothed_data(problem, Snowflake()))
     schedule = fast._from_scratch(1e-6)
@@ -153,17 +148,39 @@ def test_an_estimate_above_the_constant_one_is_given_up(seed):
 
 @pytest.mark.parametrize("penalty", [Snowflake(), Log(), Linear()], ids=repr)
 def test_no_more_iterations_are_made_than_allowed(penalty):
-    problem = standard(2, sizes=(8, 12), log_costs=(-1.0, 0.0))
+    problem = standard_problem(2, sizes=(8, 12), log_costs=(-1.0, 0.0))
     for max_iter in (1, 2, 5, 9):
         outcome = fast.minimise_fast(problem, None, penalty, max_iter=max_iter, tol=1e-12)
         assert outcome.n_iter <= max_iter
 
 
-def test_out_of_iterations_nothing_is_said_to_hold_unchecked(monkeypatch):
-    problem = standard(2)
+def test_without_iterations_left_the_certificate_has_dual_vectors_of_zero(monkeypatch):
+    problem = standard_problem(2)
     enough = fast.minimise_fast(problem, None, Snowflake(), max_iter=1000, tol=1e-6).n_iter
-    for bound in ("carries_gradient", "carries_gradient_up_to"):
-        monkeypatch.setattr(fast, bound, lambda *_: False)
+    monkeypatch.setattr(fast, "carries_gradient_up_to", lambda *_: False)
+    monkeypatch.setattr(fast, "certain_modes", lambda *_: (False, False))
     outcome = fast.minimise_fast(problem, None, Snowflake(), max_iter=enough, tol=1e-6)
     assert isinstance(outcome.dual, Dual)
     assert outcome.n_iter <= enough
+
+
+@pytest.mark.parametrize("seed", [18, 38])
+def test_the_method_of_multipliers_starts_where_the_last_descent_has_ended(seed, monkeypatch):
+    problem, penalty = standard_problem(seed, sizes=(8, 12), log_costs=(-1.0, 0.0)), Linear()
+    reached, starts = [], []
+
+    def descend(*args, **options):
+        done = run_descent(*args, **options)
+        reached.append(done.outcome.history[-1])
+        return done
+
+    def by_multipliers(problem, U, penalty, **options):
+        starts.append(problem.objective(U, penalty))
+        return minimise_by_multipliers(problem, U, penalty, **options)
+
+    run_descent, minimise_by_multipliers = fast.run_descent, fast.minimise_by_multipliers
+    monkeypatch.setattr(fast, "run_descent", descend)
+    monkeypatch.setattr(fast, "minimise_by_multipliers", by_multipliers)
+    monkeypatch.setattr(fast, "_MAX_SPLITS", 1)
+    fast.minimise_fast(problem, None, penalty, max_iter=2000, tol=1e-8)
+    assert starts[0] == pytest.approx(min(reached), rel=1e-12)

@@ -6,9 +6,7 @@ from oracles import slow
 from oracles.problems import PENALTIES, Exponential, Uncompiled, random_graph
 
 from comanifold.penalties import Snowflake, compile_penalty
-from comanifold.solvers.kernels import blocks as block_kernels
-from comanifold.solvers.kernels import dual as dual_kernels
-from comanifold.solvers.kernels import edges as edge_kernels
+from comanifold.solvers.kernels import blocks
 from comanifold.solvers.kernels import merge as merge_kernels
 from comanifold.solvers.kernels import quadratic as quadratic_kernels
 from comanifold.solvers.problem import Edges
@@ -31,21 +29,21 @@ def test_edge_norms(rng, edges):
     sizes = rng.uniform(1, 4, size=5)
     i, j = edges.pairs.T
     expected = np.sqrt(((V[i] - V[j]) ** 2 * sizes).sum(axis=1))
-    np.testing.assert_allclose(edge_kernels.edge_norms(V, edges.pairs, sizes), expected, rtol=1e-13)
+    np.testing.assert_allclose(blocks.edge_norms(V, edges.pairs, sizes), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 8), (8, 16), (19, 33)])
 def test_transpose(rng, shape):
     V = rng.normal(size=shape)
     out = np.empty(shape[::-1])
-    block_kernels.transpose(V, out)
+    blocks.transpose(V, out)
     np.testing.assert_array_equal(out, V.T)
 
 
 def test_laplacian(rng, edges):
     V = rng.normal(size=(edges.n_nodes, 6))
     out = np.full_like(V, np.nan)
-    edge_kernels.laplacian(V, edges.adjacency, edges.weights, out)
+    blocks.laplacian(V, edges.adjacency, edges.weights, out)
     L = slow.graph_laplacian(edges.n_nodes, edges.pairs, edges.weights)
     np.testing.assert_allclose(out, L @ V, atol=1e-12)
 
@@ -54,13 +52,13 @@ def test_laplacian_keeps_the_digits_of_small_differences_under_large_weights():
     edges = Edges.build(2, np.array([[0, 1]]), np.array([1e12]))
     V = np.array([[1.0 + 2**-40], [1.0]])
     out = np.empty_like(V)
-    edge_kernels.laplacian(V, edges.adjacency, edges.weights, out)
+    blocks.laplacian(V, edges.adjacency, edges.weights, out)
     np.testing.assert_array_equal(out[:, 0], [1e12 * 2**-40, -1e12 * 2**-40])
 
 
 def test_component_labels(rng, edges):
     chosen = rng.random(edges.n_edges) < 0.4
-    labels = edge_kernels.component_labels(edges.n_nodes, edges.pairs, chosen)
+    labels = blocks.component_labels(edges.n_nodes, edges.pairs, chosen)
     # By repeatedly spreading the smallest label.
     expected = np.arange(edges.n_nodes)
     for _ in range(edges.n_nodes):
@@ -71,7 +69,7 @@ def test_component_labels(rng, edges):
 
 
 def test_adjacency_lists(edges):
-    start, neighbor, edge = edge_kernels.adjacency_lists(edges.n_nodes, edges.pairs)
+    start, neighbor, edge = blocks.adjacency_lists(edges.n_nodes, edges.pairs)
     assert start[0] == 0
     assert start[-1] == 2 * edges.n_edges
     for i in range(edges.n_nodes):
@@ -89,7 +87,7 @@ def test_contract_edges(rng, edges):
         if i != j:
             pair = min(i, j), max(i, j)
             expected[pair] = expected.get(pair, 0.0) + weight
-    pairs, weights = edge_kernels.contract_edges(edges.pairs, edges.weights, labels, 4)
+    pairs, weights = blocks.contract_edges(edges.pairs, edges.weights, labels, 4)
     assert [tuple(pair) for pair in pairs] == sorted(expected)
     np.testing.assert_allclose(weights, [expected[pair] for pair in sorted(expected)])
 
@@ -101,7 +99,7 @@ def test_contract_blocks(rng):
     row_labels = rng.permutation([0, 1, 2, 0, 1, 2, 0])
     column_labels = rng.permutation([0, 1, 2, 3, 0, 1, 2, 3, 0])
     counts[np.ix_(row_labels == 1, column_labels == 2)] = 0.0
-    found = block_kernels.contract_blocks(
+    found = blocks.contract_blocks(
         V, counts, means, row_sizes, column_sizes, row_labels, column_labels, 3, 4
     )
     spread = 0.0
@@ -187,7 +185,7 @@ def test_divergence(rng, edges):
     vectors = rng.normal(size=(edges.n_edges, 4))
     factors = rng.uniform(size=edges.n_edges)
     out = np.full((edges.n_nodes, 4), np.nan)
-    dual_kernels.divergence(vectors, factors, edges.pairs, edges.adjacency, out)
+    blocks.divergence(vectors, factors, edges.pairs, edges.adjacency, out)
     D = slow.incidence(edges.n_nodes, edges.pairs)
     np.testing.assert_allclose(out, D.T @ (factors[:, None] * vectors), atol=1e-13)
 
@@ -201,7 +199,7 @@ def test_shrink_factors(rng, edges):
     V, vectors = rng.normal(size=(edges.n_nodes, 4)), rng.normal(size=(edges.n_edges, 4))
     D = slow.incidence(edges.n_nodes, edges.pairs)
     target = vectors + 0.7 * D @ V
-    factors = dual_kernels.shrink_factors(V, vectors, edges.pairs, edges.weights, 0.7)
+    factors = blocks.shrink_factors(V, vectors, edges.pairs, edges.weights, 0.7)
     np.testing.assert_allclose(
         factors[:, None] * target, shortened(target, edges.weights), atol=1e-13
     )
@@ -214,7 +212,7 @@ def test_advance_multipliers(rng, edges):
     new = shortened(leading + 0.7 * D @ V, edges.weights)
     new_leading = new + 0.3 * (new - vectors)
     step = ((new - leading) ** 2).sum()
-    moved, inside = dual_kernels.advance_multipliers(
+    moved, inside = blocks.advance_multipliers(
         V, vectors, leading, edges.pairs, edges.weights, 0.7, 0.3
     )
     np.testing.assert_allclose(vectors, new, atol=1e-13)
@@ -231,9 +229,7 @@ def test_ascend_dual(rng, edges):
     new = shortened(leading + steps[:, None] * (D @ V), edges.weights)
     new_leading = new + 0.3 * (new - vectors)
     product = ((leading - new) * (new - vectors) / steps[:, None]).sum()
-    wrong_way = dual_kernels.ascend_dual(
-        V, vectors, leading, edges.pairs, edges.weights, steps, 0.3
-    )
+    wrong_way = blocks.ascend_dual(V, vectors, leading, edges.pairs, edges.weights, steps, 0.3)
     np.testing.assert_allclose(vectors, new, atol=1e-13)
     np.testing.assert_allclose(leading, new_leading, atol=1e-13)
     assert wrong_way == pytest.approx(product, abs=1e-12)
@@ -262,7 +258,7 @@ def test_values_below_a_bound_are_sorted_and_ties_keep_their_order(rng):
 
 def test_n_labels(rng):
     labels = np.concatenate([rng.permutation(5), rng.integers(5, size=7)])
-    assert edge_kernels.n_labels(labels) == 5
+    assert blocks.n_labels(labels) == 5
 
 
 @pytest.mark.parametrize("penalty", [*PENALTIES, Exponential(2.0), Uncompiled(2.0)], ids=repr)
@@ -270,9 +266,9 @@ def test_costs_and_majoriser_weights_of_edges(rng, penalty):
     norms = np.concatenate([[0.0], 10.0 ** rng.uniform(-30, 6, size=100)])
     weights = rng.uniform(1, 2, size=norms.size)
     compiled = compile_penalty(penalty)
-    costs = edge_kernels.edge_costs(norms, weights, compiled.kernel)
+    costs = blocks.edge_costs(norms, weights, compiled.kernel)
     np.testing.assert_allclose(costs, weights * penalty.value(norms), rtol=1e-10)
-    found = edge_kernels.majoriser_weights(norms, weights, compiled.kernel)
+    found = blocks.majoriser_weights(norms, weights, compiled.kernel)
     assert found[0] == 0.0
     expected = weights[1:] * penalty.derivative(norms[1:]) / norms[1:]
     np.testing.assert_allclose(found[1:], expected, rtol=1e-12)
@@ -280,5 +276,5 @@ def test_costs_and_majoriser_weights_of_edges(rng, penalty):
 
 def test_no_majoriser_weight_is_infinite():
     kernel = compile_penalty(Snowflake(1e-300)).kernel
-    weights = edge_kernels.majoriser_weights(np.array([1e-5]), np.array([1e300]), kernel)
+    weights = blocks.majoriser_weights(np.array([1e-5]), np.array([1e300]), kernel)
     assert np.isfinite(weights).all()

@@ -41,7 +41,7 @@ def test_mergers_never_raise_the_objective(penalty, by_pairs, p, seed):
 
 @each_penalty
 @given(p=problems(), seed=st.integers(0, 99))
-def test_agglomeration_against_one_that_starts_from_scratch_at_every_turn(penalty, p, seed):
+def test_agglomeration_against_one_that_recomputes_all_bounds_after_every_merger(penalty, p, seed):
     row_labels, column_labels, V = random_blocks(p, seed, 7, 4)
     problem, _ = Problem.build(*p.args, **p.costs).contract(
         V[np.ix_(row_labels, column_labels)], row_labels, column_labels
@@ -78,7 +78,7 @@ def test_merge_bounds_against_a_loop(penalty, p, seed):
 
 
 @by_pairs_or_not
-def test_merging_finds_the_pair_that_pays(by_pairs):
+def test_merging_finds_the_pair_that_lowers_the_objective(by_pairs):
     # Two equal rows held apart by a bad start, a third one far away.
     X = np.zeros((3, 4)) + np.array([[0.0], [0.0], [9.0]])
     problem = Problem.build(X, path(3), path(4), row_cost=1.0, column_cost=0.0)
@@ -87,7 +87,7 @@ def test_merging_finds_the_pair_that_pays(by_pairs):
     np.testing.assert_array_equal(labels[0], [0, 0, 1])
 
 
-def test_merging_both_modes_at_once_is_not_taken_where_it_raises_the_objective():
+def test_merging_both_modes_at_once_is_rejected_where_it_raises_the_objective():
     # Found by search: fusing the chosen rows lowers the objective, so does fusing the chosen
     # columns, and both together raise it by a fifth.
     seed = 3684

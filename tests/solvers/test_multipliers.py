@@ -2,17 +2,12 @@
 
 import numpy as np
 import pytest
-from oracles.problems import random_problem, standardised
+from oracles.problems import random_problem, standard_problem
 
 from comanifold.penalties import MCP, Linear, Log
 from comanifold.solvers.certificate import relative_gap, stationarity
 from comanifold.solvers.multipliers import minimise_by_multipliers
 from comanifold.solvers.problem import Problem
-
-
-def standard(seed):
-    p = standardised(random_problem(seed))
-    return Problem.build(*p.args, **p.costs)
 
 
 def test_a_single_iteration_is_made():
@@ -27,7 +22,7 @@ def test_a_single_iteration_is_made():
 @pytest.mark.parametrize("penalty", [Linear(), Log(), MCP(2.0)], ids=repr)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_stopping_criterion_is_met(seed, penalty):
-    problem = standard(seed)
+    problem = standard_problem(seed)
     outcome = minimise_by_multipliers(problem, problem.means, penalty, max_iter=5000, tol=1e-5)
     assert np.all(np.diff(outcome.history) <= 0)
     if penalty.is_linear:
@@ -38,7 +33,7 @@ def test_the_stopping_criterion_is_met(seed, penalty):
 
 
 def test_a_solution_with_its_dual_point_is_left_as_it_is():
-    problem = standard(0)
+    problem = standard_problem(0)
     stop = {"max_iter": 5000, "tol": 1e-6}
     first = minimise_by_multipliers(problem, problem.means, Linear(), **stop)
     again = minimise_by_multipliers(

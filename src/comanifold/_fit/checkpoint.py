@@ -38,6 +38,9 @@ _FORMAT = "4"
 # Settings that have an effect on the distances only through the number of candidates.
 _ONLY_FOR_CANDIDATES = ("distances", "bandwidth", "embedding_takes_sparse")
 
+# Objects outside a penalty that its code may refer to, and that count by their values.
+_CONSTANTS = (str, bytes, type(None), numbers.Number, tuple, list, set, frozenset, dict, np.ndarray)
+
 _N_DIGEST = hashlib.sha256().digest_size
 _CHUNK = 1 << 20
 
@@ -143,6 +146,7 @@ def open_checkpoint(
 
 
 def _refuse_another_fit(directory: str, found: dict[str, Any], expected: dict[str, str]) -> None:
+    """Raise ValueError if two fingerprints differ."""
     different = [
         f"{key} was {found.get(key)}, is {expected.get(key)}"
         for key in {**found, **expected}
@@ -203,7 +207,8 @@ def _canonical(value: Any) -> str:
     if isinstance(value, (set, frozenset)):
         return f"{{{', '.join(sorted(map(_canonical, value)))}}}"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_canonical(value[key])}' for key in value)}}}"
+        items = (f"{key}: {_canonical(value[key])}" for key in sorted(value, key=str))
+        return f"{{{', '.join(items)}}}"
     if isinstance(value, np.ndarray):
         return f"array {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if hasattr(value, "derivative"):  # a penalty
@@ -251,7 +256,7 @@ def _code_digest(function: Callable | type) -> str:
                         add(attribute, kind.__module__)
         elif isinstance(value, ModuleType):
             digest.update(value.__name__.encode())
-        elif isinstance(value, (str, bytes, type(None), numbers.Number, tuple, list, frozenset)):
+        elif isinstance(value, _CONSTANTS):
             digest.update(_canonical(value).encode())
 
     def add_code(code: CodeType, known: dict[str, Any], home: str) -> None:

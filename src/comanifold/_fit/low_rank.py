@@ -27,7 +27,7 @@ from scipy import linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from .._embedding.eigenvectors import largest_eigenpairs
-from .held_out import HeldOut
+from ..model_selection import HeldOut
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

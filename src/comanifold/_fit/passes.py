@@ -9,12 +9,21 @@ from numpy.typing import NDArray
 
 from .._parallel import check_backend, in_parallel, plain_interrupts, single_threaded_blas
 from ..graphs import CandidatePairs, Graph, Pairs
+from ..model_selection import HeldOut
 from ..solvers import Method, Scale, Surface
-from .held_out import HeldOut
 from .low_rank import Factors, LowRankCompletion, Solver, fill_in
-from .scale_weights import CostWeights, FixedWeights, HeldOutWeights
 from .settings import Execution, Settings
-from .sweep import Blocks, PairsOfModes, PassInputs, Sweep, Weights, sweep
+from .sweep import (
+    Blocks,
+    CostWeights,
+    FixedWeights,
+    HeldOutWeights,
+    PairsOfModes,
+    PassInputs,
+    Sweep,
+    Weights,
+    sweep,
+)
 
 Array = NDArray[np.float64]
 

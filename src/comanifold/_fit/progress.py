@@ -1,12 +1,20 @@
-"""Progress of a fit: how far it is, how long it will take, and who is told."""
+"""Messages of a fit: progress, log, expected time and warnings."""
 
 import logging
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from .._estimators import levels_to_caller
+from .._validation import listing
 from ..solvers import Scale
 from .settings import Settings
 
@@ -22,6 +30,12 @@ except ImportError:
 
 
 logger = logging.getLogger("comanifold")
+
+# The handler of verbose fits, their levels, and the level of the logger without them.
+_lock = Lock()
+_handler: logging.Handler | None = None
+_levels: list[int] = []
+_level_before = logging.NOTSET
 
 # Paths of a surface, before any surface has been solved.
 _USUAL_PATHS = 24
@@ -101,22 +115,26 @@ class ProgressReporter:
             self._tasks.append(model._init_callback_context(max_subtasks=n_passes))
 
     def begin_fit(self, X: Any) -> None:
+        """Report the start of a fit to X."""
         for task in self._tasks:
             task.call_on_fit_task_begin(estimator=self._model, X=X)
 
     def begin_pass(self, stage: str) -> None:
+        """Report the start of a pass."""
         self._stage = stage
         self._n_paths.append(0)
         self._begin_task(stage, max_subtasks=None)
         self._notify()
 
     def path_done(self) -> None:
+        """Report a solved path."""
         self._n_paths[-1] += 1
         self._begin_task("path")
         self._end_task()
         self._notify()
 
     def end_pass(self, name: str, scales: list[Scale]) -> None:
+        """Report the end of a pass, and log its scales."""
         self._end_task()
         seconds = sum(scale.seconds for scale in scales)
         logger.info("%s: %d scales, %.2f s of solving", name, len(scales), seconds)
@@ -124,12 +142,14 @@ class ProgressReporter:
             logger.debug("    %s", scale)
 
     def end_fit(self, X: Any) -> None:
+        """Report the end of a fit."""
         n_done = sum(self._n_paths)
         if self._listener is not None:
             self._listener(FitProgress(self._stage, n_done, n_done))
         self._end_task(X)
 
     def _notify(self) -> None:
+        """Call the listener."""
         if self._listener is None:
             return
         # A surface has about as many paths as the one before.
@@ -154,22 +174,32 @@ class ProgressReporter:
 def log_to_stderr(verbose: int) -> Iterator[None]:
     """Show the log on standard error: passes for verbose=1, every scale for more.
 
-    Nothing is added where the user has configured logging for the level asked for.
+    Nothing is added where the user has configured logging for the level asked for. Of several fits
+    at the same time the first adds the handler, and the last removes it.
     """
-    level = {0: logging.WARNING, 1: logging.INFO}.get(max(verbose, 0), logging.DEBUG)
-    if verbose <= 0 or (logger.hasHandlers() and logger.isEnabledFor(level)):
-        yield
-        return
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(level)
+    global _handler, _level_before
+    level = logging.INFO if verbose == 1 else logging.DEBUG
+    with _lock:
+        is_configured = _handler is None and logger.hasHandlers() and logger.isEnabledFor(level)
+        if verbose <= 0 or is_configured:
+            level = None
+        elif _handler is None:
+            _handler, _level_before = logging.StreamHandler(), logger.level
+            _handler.setFormatter(logging.Formatter("%(message)s"))
+            logger.addHandler(_handler)
+        if level is not None:
+            _levels.append(level)
+            logger.setLevel(min(_levels))
     try:
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
+        if level is not None:
+            with _lock:
+                _levels.remove(level)
+                logger.setLevel(min(_levels, default=_level_before))
+                if not _levels:
+                    logger.removeHandler(_handler)
+                    _handler = None
 
 
 def expected_seconds(settings: Settings, shape: tuple[int, int]) -> float:
@@ -188,3 +218,64 @@ def is_compiled() -> bool:
 
     kernel = metrics._add_distances
     return any(Path(kernel.stats.cache_path).glob("metrics._add_distances*.nbi"))
+
+
+def warn_of_unobserved(mode: str, unobserved: NDArray[np.intp]) -> None:
+    """Warn that rows or columns without an observed entry are not embedded."""
+    if unobserved.size:
+        warnings.warn(
+            f"{mode}s with no observed entry get no coordinates (NaN): {listing(unobserved)}",
+            UserWarning,
+            stacklevel=levels_to_caller(),
+        )
+
+
+def warn_of_outliers(
+    X: NDArray[np.float64],
+    outliers: NDArray[np.bool_],
+    row_names: NDArray | None,
+    column_names: NDArray | None,
+) -> None:
+    """Warn of entries that are left out of a fit as outliers; the farthest is named."""
+    if not outliers.any():
+        return
+    away = np.where(outliers, np.abs(X - np.nanmedian(X)), -1.0)
+    i, j = np.unravel_index(np.argmax(away), X.shape)
+    where = ", ".join(
+        f"{mode} {place}" if names is None else f"{mode} {str(names[place])!r:.40} ({place})"
+        for mode, place, names in (("row", i, row_names), ("column", j, column_names))
+    )
+    n_others = int(outliers.sum()) - 1
+    others = f", and {n_others} more are as far off (ignored_entries_)" if n_others else ""
+    warnings.warn(
+        f"the entry {X[i, j]:.6g} in {where} is more than 100,000 times as far from the median as "
+        f"half of the entries are{others}: left out of the fit, as if it were missing. Correct it "
+        "or mark it missing with NaN; if it is right, take logarithms or ranks",
+        UserWarning,
+        stacklevel=levels_to_caller(),
+    )
+
+
+def warn_of_stride(stride: int) -> None:
+    """Warn that costs grow in larger steps."""
+    if stride > 1:
+        warnings.warn(
+            "the largest entries are more than a million times as far from the median as half of "
+            f"the entries are: costs grow by factors of {2**stride} instead of 2. Standardise "
+            "columns that are in different units; else consider a logarithm",
+            UserWarning,
+            stacklevel=levels_to_caller(),
+        )
+
+
+def warn_of_unconverged(scales: list[Scale], tol: float) -> None:
+    """Warn of scales that stopped before reaching the tolerance."""
+    unfinished = [scale for scale in scales if scale.status != "converged"]
+    if unfinished:
+        worst = max(scale.certificate.stationarity for scale in unfinished)
+        warnings.warn(
+            f"{len(unfinished)} of {len(scales)} scales stopped before reaching tol={tol:g}, the "
+            f"worst at {worst:.2g}; scales_ names them. Raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=levels_to_caller(),
+        )

@@ -187,6 +187,7 @@ def _check_embedding(embedding: Any) -> bool:
 
 
 def _check_alpha(alpha: Any) -> float:
+    """Validate alpha; return it as a float."""
     is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, (bool, np.bool_))
     if not is_number or not -10 <= alpha <= 10:
         hint = ' (for learned weights, use scale_weights="learned")' if alpha == "auto" else ""
@@ -195,6 +196,7 @@ def _check_alpha(alpha: Any) -> float:
 
 
 def _check_start(start_scale: Any) -> tuple[int, int] | None:
+    """Validate start_scale; return the two exponents, or None for "auto"."""
     if isinstance(start_scale, str) and start_scale == "auto":
         return None
     pair = for_both(start_scale)

@@ -119,9 +119,3 @@ def doublings_per_step(X: Array) -> int:
     # The quotient itself may be too large for a number.
     doublings = math.log2(distances.max()) - math.log2(middle)
     return max(1, math.ceil(doublings / _MOST_DOUBLINGS))
-
-
-def without_outliers(X: Array) -> Array:
-    """Return X with NaN for its outliers; X itself if it has none."""
-    outliers = find_outliers(X)
-    return np.where(outliers, np.nan, X) if outliers.any() else X

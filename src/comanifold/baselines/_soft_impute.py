@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimators import IncompleteMixin, levels_to_caller, unchanged_on_failure
-from .._fit.held_out import HeldOut
 from .._fit.low_rank import Factors, LowRankCompletion, Solver, solve
 from .._parallel import single_threaded_blas
 from .._validation import check_stopping, is_integer
+from ..model_selection import HeldOut
 
 Array = NDArray[np.float64]
 

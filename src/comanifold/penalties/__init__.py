@@ -1,9 +1,8 @@
 """Penalties on the distance between two rows or two columns."""
 
 from .._validation import check_choice
-from ._base import Penalty, check_penalty, rescale
 from ._compiled import CompiledPenalty, PenaltyKernel, compile_penalty
-from ._penalties import MCP, Linear, Log, Snowflake
+from ._penalties import MCP, Linear, Log, Penalty, Snowflake, check_penalty, rescale
 
 __all__ = [
     "MCP",

@@ -15,8 +15,10 @@ import logging
 import warnings
 from collections import namedtuple
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from numbers import Real
+from threading import get_ident
 from types import FunctionType
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -25,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ._base import BuiltIn, Penalty
+    from ._penalties import BuiltIn, Penalty
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +38,8 @@ _C_FUNCTION = ctypes.CFUNCTYPE(
 # Distances at which compiled methods are compared with the methods themselves.
 _PROBES = np.concatenate([[0.0], np.logspace(-12, 12, 97)])
 
-# The compiled methods of a class, or None where Numba cannot compile them.
+# The compiled methods of a class by the names of its numeric attributes; None where Numba cannot
+# compile them.
 _compiled_methods: WeakKeyDictionary = WeakKeyDictionary()
 
 
@@ -66,7 +69,7 @@ class CompiledPenalty:
         penalty: "Penalty",
         functions: tuple,
         parameters: tuple[float, ...],
-        errors: list[BaseException] | None = None,
+        errors: dict[int, BaseException] | None = None,
     ):
         self.penalty = penalty
         self.is_linear = getattr(penalty, "is_linear", False)
@@ -80,14 +83,15 @@ class CompiledPenalty:
     @classmethod
     def from_methods(cls, penalty: "Penalty") -> "CompiledPenalty":
         """Call the penalty's methods back in Python."""
-        errors: list[BaseException] = []
+        errors: dict[int, BaseException] = {}
         methods = penalty.value, penalty.derivative
         return cls(penalty, tuple(_call_back(method, errors) for method in methods), (), errors)
 
     def raise_errors(self) -> None:
-        """Raise what a method called back from compiled code has raised."""
-        if self._errors:
-            raise self._errors.pop()
+        """Raise what a method has raised when compiled code called it in this thread."""
+        error = self._errors.pop(get_ident(), None) if self._errors else None
+        if error is not None:
+            raise error
 
     def __reduce__(self):
         return compile_penalty, (self.penalty,)
@@ -111,7 +115,7 @@ class CompiledPenalty:
 
 def compile_penalty(penalty: "Penalty") -> CompiledPenalty:
     """Compile a penalty, or wrap its methods if Numba cannot compile them, with a logged note."""
-    from ._base import BuiltIn, Rescaled
+    from ._penalties import BuiltIn, Rescaled
 
     if isinstance(penalty, CompiledPenalty):
         return penalty
@@ -135,12 +139,13 @@ def built_in(penalty: "BuiltIn") -> CompiledPenalty:
 
 def uses_kernels(cls: type) -> bool:
     """Whether a built-in penalty's class, which may be a user's subclass, uses its kernels."""
-    from ._base import BuiltIn
+    from ._penalties import BuiltIn
 
     return cls.value is BuiltIn.value and cls.derivative is BuiltIn.derivative
 
 
 def _signature():
+    """The Numba type of the C signature at the head of this module."""
     from numba import types
 
     doubles = types.CPointer(types.float64)
@@ -149,6 +154,7 @@ def _signature():
 
 @cache
 def _as_c_function(function: Callable):
+    """The C function of a kernel of a built-in penalty, compiled once."""
     from numba import cfunc
 
     options = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "reassoc"}}
@@ -156,24 +162,24 @@ def _as_c_function(function: Callable):
 
 
 def _address(function) -> int:
+    """The address of a C function of Numba or ctypes."""
     if isinstance(function, _C_FUNCTION):
         return ctypes.cast(function, ctypes.c_void_p).value
     return function.address
 
 
-def _call_back(method: Callable, errors: list[BaseException]):
-    """A C function that calls a Python method; what that raises is put into `errors`."""
+def _call_back(method: Callable, errors: dict[int, BaseException]):
+    """A C function that calls a Python method; `errors` has what that raises, by thread."""
 
     def call(z, n, _, out):
-        if n == 0:
-            return
-        result = np.ctypeslib.as_array((ctypes.c_double * n).from_address(out))
+        # All in the block: ctypes would ignore an exception, Ctrl-C too, and keep what is in out.
         try:
-            result[:] = method(np.array((ctypes.c_double * n).from_address(z)))
-        except BaseException as error:  # a C function cannot raise
-            if not errors:
-                errors.append(error)
-            result[:] = np.nan
+            if n > 0:
+                result = np.ctypeslib.as_array((ctypes.c_double * n).from_address(out))
+                result[:] = np.nan
+                result[:] = method(np.array((ctypes.c_double * n).from_address(z)))
+        except BaseException as error:
+            errors.setdefault(get_ident(), error)
 
     return _C_FUNCTION(call)
 
@@ -181,8 +187,10 @@ def _call_back(method: Callable, errors: list[BaseException]):
 def _from_class(penalty: "Penalty", scale: float) -> CompiledPenalty | None:
     """The compiled methods of a penalty with its attributes, at another unit of distance."""
     cls = type(penalty)
-    names = _numeric_attributes(penalty)
-    if cls not in _compiled_methods or _compiled_methods[cls][0] != names:
+    attributes = _numeric_attributes(penalty)
+    names = tuple(attributes)
+    known = _compiled_methods.setdefault(cls, {})
+    if names not in known:
         try:
             functions = _compile_methods(cls, names)
         except Exception as error:  # Numba raises its own errors, and those of its parts
@@ -195,20 +203,24 @@ def _from_class(penalty: "Penalty", scale: float) -> CompiledPenalty | None:
                 cls.__name__,
                 reason[0],
             )
-        _compiled_methods[cls] = names, functions
-    functions = _compiled_methods[cls][1]
+        known[names] = functions
+    functions = known[names]
     if functions is None:
         return None
-    attributes = tuple(float(getattr(penalty, name)) for name in names)
-    return CompiledPenalty(penalty, functions, (1.0 / scale, scale * scale, scale, *attributes))
+    parameters = 1.0 / scale, scale * scale, scale, *attributes.values()
+    return CompiledPenalty(penalty, functions, parameters)
 
 
-def _numeric_attributes(penalty: "Penalty") -> tuple[str, ...]:
-    return tuple(
-        name
-        for name in dir(penalty)
-        if not name.startswith("_") and isinstance(getattr(penalty, name), Real | np.bool_)
-    )
+def _numeric_attributes(penalty: "Penalty") -> dict[str, float]:
+    """The public attributes of a penalty that are numbers, by name."""
+    found = {}
+    for name in dir(penalty):
+        if not name.startswith("_"):
+            with suppress(Exception):  # a property may raise anything
+                value = getattr(penalty, name)
+                if isinstance(value, Real | np.bool_):
+                    found[name] = float(value)
+    return found
 
 
 def _compile_methods(cls: type, names: tuple[str, ...]) -> tuple:
@@ -251,9 +263,10 @@ def _with_numpy_floats(method: Callable) -> Callable:
 
 
 def _agrees(compiled: CompiledPenalty, penalty: "Penalty") -> bool:
+    """Whether compiled methods return the same as the methods themselves, at probes."""
     with np.errstate(all="ignore"):
         return all(
-            np.allclose(found(_PROBES), expected(_PROBES), rtol=1e-9, atol=0.0)
+            np.allclose(found(_PROBES), expected(_PROBES.copy()), rtol=1e-9, atol=0.0)
             for found, expected in (
                 (compiled.value, penalty.value),
                 (compiled.derivative, penalty.derivative),

@@ -1,4 +1,4 @@
-"""How far an estimate is from solving its problem: numbers that can be checked afterwards.
+"""Certificates: the stationarity residual and the duality gap of an estimate.
 
 With fixed caps c_e the problem
 
@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order
 
 from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
 from ..penalties import Penalty, get_penalty
-from .kernels.blocks import block_means
-from .kernels.dual import divergence
+from .kernels.blocks import block_means, divergence
 from .kernels.quadratic import lower_quadratic, quadratic_residual
-from .problem import Array, Iterate, Problem
+from .problem import Array, Edges, Iterate, Problem
 
 # Conjugate gradient steps between two reweightings of the potentials; they lower the residual to
 # this share of the tolerance, but by no more than this factor.
@@ -87,12 +88,14 @@ class Dual:
 
     @classmethod
     def zeros(cls, problem: Problem) -> "Dual":
+        """Dual vectors of zero for all edges of a problem."""
         n_rows, n_columns = problem.counts.shape
         return cls(
             np.zeros((problem.rows.n_edges, n_columns)), np.zeros((problem.columns.n_edges, n_rows))
         )
 
     def lengths(self) -> tuple[Array, Array]:
+        """The norms of the vectors, of the row edges and of the column edges."""
         return np.linalg.norm(self.rows, axis=1), np.linalg.norm(self.columns, axis=1)
 
     def project(self, caps: tuple[Array, Array]) -> "Dual":
@@ -105,8 +108,8 @@ class Dual:
             shortened.append(vectors * factor[:, None])
         return Dual(*shortened)
 
-    def pull(self, problem: Problem, factors: tuple[Array, Array] | None = None) -> Array:
-        """sum_e factor_e D_e' dual_e, the gradient of the edges at each entry of the estimate."""
+    def divergence(self, problem: Problem, factors: tuple[Array, Array] | None = None) -> Array:
+        """sum_e factor_e D_e' dual_e, in the shape of the estimate; factors are 1 by default."""
         if factors is None:
             factors = np.ones(problem.rows.n_edges), np.ones(problem.columns.n_edges)
         n_rows, n_columns = problem.counts.shape
@@ -119,12 +122,12 @@ class Dual:
         by_rows += by_columns.T
         return by_rows
 
-    def fused_pull(
+    def fused_divergence(
         self, problem: Problem, norms: tuple[Array, Array], caps: tuple[Array, Array]
     ) -> Array:
-        """`pull` of the edges of length zero, with vectors no longer than `caps`."""
+        """`divergence` of the edges of length zero, with vectors no longer than `caps`."""
         fused = Dual(self.rows * (norms[0] == 0)[:, None], self.columns * (norms[1] == 0)[:, None])
-        return fused.project(caps).pull(problem)
+        return fused.project(caps).divergence(problem)
 
     def lower_bound(self, problem: Problem) -> float:
         """A lower bound on the minimum of the problem at the head of this module.
@@ -135,7 +138,7 @@ class Dual:
         minimiser lies within the range of the data, since clipping an estimate to it lowers
         every term, and so the entry costs no more than g times an end of that range.
         """
-        G = self.pull(problem)
+        G = self.divergence(problem)
         observed = problem.counts > 0
         x = problem.means
         low, high = x[observed].min(), x[observed].max()
@@ -182,10 +185,10 @@ class Potentials:
             )
         )
 
-    def fused_pull(
+    def fused_divergence(
         self, problem: Problem, norms: tuple[Array, Array], caps: tuple[Array, Array]
     ) -> Array:
-        """As `Dual.fused_pull`."""
+        """As `Dual.fused_divergence`."""
         return problem.laplacian(self.values, self.weights(problem, norms, caps))
 
     def expand(self, problem: Problem, U: Array, penalty: Penalty) -> Dual:
@@ -219,8 +222,17 @@ def stationarity(problem: Problem, U: Array, penalty: Penalty, dual: Dual | Pote
     """The residual that `Certificate` describes, for data in standard units."""
     norms = problem.norms(U)
     residual = problem.gradient(U, penalty, norms)
-    residual += dual.fused_pull(problem, norms, problem.slopes(penalty, norms))
-    return float(np.linalg.norm(residual) / np.sqrt(problem.counts.sum()))
+    residual += dual.fused_divergence(problem, norms, problem.slopes(penalty, norms))
+    return _relative_norm(residual, problem)
+
+
+def _relative_norm(gradient: Array, problem: Problem) -> float:
+    """Return the norm of a gradient of all entries, relative to that of the centred data.
+
+    A block shares its gradient out equally among its entries.
+    """
+    per_entry = gradient / np.sqrt(np.outer(problem.row_sizes, problem.column_sizes))
+    return float(np.linalg.norm(per_entry) / np.sqrt(problem.counts.sum()))
 
 
 def find_potentials(
@@ -232,7 +244,7 @@ def find_potentials(
     tol: float,
     max_iter: int,
 ) -> tuple[Potentials, float, int]:
-    """Search dual vectors of the fused edges that meet the optimality condition to `tol`.
+    """Search for dual vectors of the fused edges that meet the optimality condition to `tol`.
 
     Minimises the residual, ||G + sum_e D_e' dual_e|| with the gradient G of all else, over vectors
     no longer than their caps, by iterative reweighting: with fixed weights the potentials solve a
@@ -245,17 +257,19 @@ def find_potentials(
     size = np.sqrt(problem.counts.sum())
     shape = U.shape
     best = potentials = guess or Potentials(np.zeros(shape))
-    without = np.linalg.norm(G) / size
+    without = _relative_norm(G, problem)
     sizes = problem.row_sizes, problem.column_sizes
-    damping = _DAMPING * tol * size * min(potentials.shares) / np.sqrt(sum(shape))
-    counts, means = np.full(shape, damping), -G / damping
+    n_points = sizes[0].sum() + sizes[1].sum()
+    damping = _DAMPING * tol * size * min(potentials.shares) / np.sqrt(n_points)
+    counts = damping * np.outer(*sizes)
+    means = -G / counts
     adjacency = problem.rows.adjacency, problem.columns.adjacency
     lowest, goal, n_idle = np.inf, np.inf, 0
     R = np.empty(shape)
     for n_iter in range(max_iter + 1):
         weights = potentials.weights(problem, norms, caps)
         quadratic_residual(potentials.values, means, counts, *sizes, *adjacency, *weights, R)
-        residual = np.linalg.norm(R + damping * potentials.values) / size
+        residual = _relative_norm(R + counts * potentials.values, problem)
         if n_iter == 0 and residual > without:  # a guess that is worse than none
             potentials = replace(potentials, values=np.zeros(shape))
             weights = potentials.weights(problem, norms, caps)
@@ -274,45 +288,71 @@ def find_potentials(
     return (best if lowest <= tol else potentials), float(lowest), n_iter
 
 
-def carries_gradient(iterate: Iterate, problem: Problem, penalty: Penalty) -> bool:
-    """Whether the fused edges surely meet their optimality condition, by a bound on their vectors.
+def certain_modes(iterate: Iterate, problem: Problem, penalty: Penalty) -> tuple[bool, bool]:
+    """Return whether fused row edges, and fused column edges, surely meet their condition.
 
-    Within a cluster of rows, the edges of a spanning tree can carry any gradient that adds up to
-    zero over its rows, none of them more than half the sum of its norms. So row edges can carry
-    what the gradient deviates by from its mean over each cluster of rows, and column edges these
-    means; or the other way round.
+    Row edges have to carry what the gradient deviates by from its mean over each cluster of rows.
+    If the edges of a spanning tree of the cluster can, the condition holds for them, and what is
+    left are the means, which column edges have to carry: those of the problem in which the rows of
+    each cluster are one. The same holds for columns. If only one mode is certain, the other is
+    still to be looked at, in that smaller problem.
     """
-    caps = _least_caps(problem, penalty)
+    slope = float(penalty.derivative(np.zeros(1))[0])
     gradient = problem.gradient(iterate.estimate, penalty)
     labels = iterate.row_labels, iterate.column_labels
-    return any(
-        caps[mode] >= largest and caps[1 - mode] >= largest_of_means
-        for mode, G in enumerate((gradient, gradient.T))
-        for largest, largest_of_means in [_tree_bounds(G, labels[mode], labels[1 - mode])]
-    )
+    edges = problem.rows, problem.columns
+    certain = False, False
+    for mode, G in enumerate((gradient, gradient.T)):
+        other = 1 - mode
+        means = _means_by_label(G, labels[mode])[labels[mode]]
+        if not _fits_tree(G - means, labels[mode], edges[mode], slope):
+            continue
+        from_means = means.T - _means_by_label(means.T, labels[other])[labels[other]]
+        if _fits_tree(from_means, labels[other], edges[other], slope):
+            return True, True
+        certain = mode == 0, mode == 1
+    return certain
 
 
-def _tree_bounds(
-    G: Array, row_labels: NDArray[np.intp], column_labels: NDArray[np.intp]
-) -> tuple[float, float]:
-    """Bounds on dual vectors: of rows for deviations from means over them, of columns for these."""
-    means = _means_by_label(G, row_labels)[row_labels]
-    from_means = means.T - _means_by_label(means.T, column_labels)[column_labels]
-    return _half_sum_of_norms(G - means, row_labels), _half_sum_of_norms(from_means, column_labels)
+def _fits_tree(G: Array, labels: NDArray[np.intp], edges: Edges, slope: float) -> bool:
+    """Return whether dual vectors on spanning trees of clusters can add up to minus G.
+
+    G adds up to zero over each cluster. The vector of a tree edge is then the sum of G over the
+    nodes beyond it, and must be no longer than slope times the weight of the edge.
+    """
+    n_nodes = len(labels)
+    i, j = edges.pairs.T
+    fused = labels[i] == labels[j]
+    i, j, weights = i[fused], j[fused], edges.weights[fused]
+    # No tree edge carries more than half the sum of the norms.
+    half_sums = 0.5 * np.bincount(labels, np.linalg.norm(G, axis=1))
+    if not len(i) or half_sums.max() <= slope * weights.min():
+        return True
+    # One more node, joined to the first of each cluster, makes the trees one.
+    firsts = np.unique(labels, return_index=True)[1]
+    rows = np.concatenate([i, firsts]).astype(np.int32)
+    columns = np.concatenate([j, np.full(len(firsts), n_nodes)]).astype(np.int32)
+    caps = np.concatenate([np.maximum(slope * weights, 1e-300), np.ones(len(firsts))])
+    graph = sparse.csr_array((caps, (rows, columns)), shape=(n_nodes + 1, n_nodes + 1))
+    graph = graph + graph.T
+    order, parents = breadth_first_order(graph, n_nodes, directed=False)
+    sums = np.vstack([G, np.zeros(G.shape[1])])
+    for node in order[:0:-1]:
+        sums[parents[node]] += sums[node]
+    inner = np.setdiff1d(np.arange(n_nodes), firsts)
+    lengths = np.linalg.norm(sums[inner], axis=1)
+    return bool((lengths <= graph[inner, parents[inner]]).all())
 
 
 def _means_by_label(G: Array, labels: NDArray[np.intp]) -> Array:
+    """The mean of the rows of G with each label."""
     m, n = G.shape
     G, n_labels = np.ascontiguousarray(G), int(labels.max()) + 1
     return block_means(G, np.ones(m), np.ones(n), labels, np.arange(n), n_labels, n)
 
 
-def _half_sum_of_norms(G: Array, labels: NDArray[np.intp]) -> float:
-    return 0.5 * float(np.bincount(labels, np.linalg.norm(G, axis=1)).max())
-
-
 def carries_gradient_up_to(bound: float, problem: Problem, penalty: Penalty) -> bool:
-    """`carries_gradient` for any gradient whose norm on all entries is at most `bound`."""
+    """Return whether both modes are certain for any gradient of at most this norm."""
     n_rows, n_columns = problem.counts.shape
     row_cap, column_cap = _least_caps(problem, penalty)
     return (
@@ -349,7 +389,7 @@ def dual_bound(
     column_cost: float,
     penalty: str | Penalty = "linear",
 ) -> float:
-    r"""A number that the objective with a linear penalty does not fall below.
+    r"""Return a lower bound on the objective with a linear penalty, from dual vectors.
 
     For vectors :math:`\lambda_e` with :math:`\|\lambda_e\| \le \gamma w_e`, one for each edge,
     and :math:`G = \sum_e D_e^T \lambda_e`,
@@ -358,7 +398,7 @@ def dual_bound(
               + \sum_{(i,j) \notin \Theta} \min(g_{ij} \min X, g_{ij} \max X)
 
     since the minimiser lies within the range of the data. A vector that is too long is
-    shortened, so that the bound holds whatever is handed in.
+    shortened, so that the bound is valid for any vectors.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""The fast solver: descent by quadratic majorisers on fused blocks, then a check of what is fused.
+"""The fast solver: descent by quadratic majorisers on fused blocks, then a check of the clusters.
 
-The descent is the same for every penalty. A penalty that is very steep at the origin keeps together
-what has fused, whatever the data say. With a moderate slope (linear, logarithmic, MCP) the fused
-edges must meet their optimality condition: dual vectors are searched that show it, and where there
-are none the clusters are split along a direction of descent, and the descent goes on.
+The descent is the same for every penalty. Under a penalty that is very steep at the origin fused
+clusters are never split. With a moderate slope (linear, logarithmic, MCP) the fused edges must meet
+their optimality condition: the solver searches for dual vectors that show it, and where there are
+none it splits clusters along a direction of descent and continues.
 """
 
 from dataclasses import replace
@@ -16,8 +16,8 @@ from ..penalties import CompiledPenalty, Penalty, compile_penalty
 from .certificate import (
     Dual,
     Potentials,
-    carries_gradient,
     carries_gradient_up_to,
+    certain_modes,
     find_potentials,
     relative_gap,
 )
@@ -51,7 +51,7 @@ _MAX_HALVINGS = 20
 
 
 class Descent(NamedTuple):
-    """Where a descent has ended.
+    """The result of a descent.
 
     `gradient_bound` is at least the norm of the gradient on all entries of the matrix.
     """
@@ -89,7 +89,7 @@ def continue_fast(
     """Minimise the objective of `problem` from the solution at smaller costs.
 
     `iterate` is that solution on the blocks of `problem` that it has fused, `guess` its dual
-    vectors, and `constant` the objective with all that is connected fused.
+    vectors, and `constant` the objective with each connected component fused.
     """
     done = run_descent(iterate, penalty, CONTINUED, max_iter=max_iter, tol=tol)
     if guess is not None and done.outcome.iterate.V.shape != iterate.V.shape:
@@ -134,6 +134,7 @@ def tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
 
 
 def _from_scratch(tol: float) -> Schedule:
+    """The schedule for a start that is not the solution of a similar problem."""
     return Schedule(
         merge_at=max(tol, _MERGE_AT), merge_every=-1, extrapolation=0.0, merge_pairs=True
     )
@@ -149,10 +150,10 @@ def _secure(
     max_iter: int,
     tol: float,
 ) -> Outcome:
-    """Restart where that must end lower, and go on until fused edges meet their condition.
+    """Continue a descent until the fused edges meet their optimality condition.
 
-    A concave penalty can leave a descent in a local minimum above the estimate with all that is
-    connected fused: then it starts from there.
+    With a concave penalty it can end in a local minimum above `constant`, the objective with each
+    connected component fused: then it restarts from that estimate.
     """
     left = max_iter - done.outcome.n_iter
     if constant < done.outcome.history[-1] and left > 0:
@@ -162,14 +163,29 @@ def _secure(
     precision = _SHARE_OF_GAP * tol if penalty.is_linear else tol
     for _ in range(_MAX_SPLITS):
         outcome = done.outcome
-        if not penalty.is_linear and (
-            carries_gradient_up_to(done.gradient_bound, problem, penalty)
-            or carries_gradient(outcome.iterate, problem, penalty)
-        ):
-            return outcome
+        certain = False, False
+        if not penalty.is_linear:
+            if carries_gradient_up_to(done.gradient_bound, problem, penalty):
+                return outcome
+            certain = certain_modes(outcome.iterate, problem, penalty)
+            if all(certain):
+                return outcome
         left = max_iter - outcome.n_iter
         if left <= 0:
             return replace(outcome, dual=guess or Dual.zeros(problem))
+        if any(certain):
+            outcome, is_optimal, start = _check_other_mode(
+                outcome, problem, penalty, certain, max_iter=left, tol=tol
+            )
+            if is_optimal:
+                return outcome
+            left = max_iter - outcome.n_iter
+            if left <= 0:
+                return replace(outcome, dual=guess or Dual.zeros(problem))
+            if start is not None:
+                more = run_descent(start, penalty, CONTINUED, max_iter=left, tol=precision)
+                done = Descent(_append(outcome, more.outcome), more.gradient_bound)
+                continue
         U = outcome.iterate.estimate
         guess, residual, n_iter = find_potentials(
             problem, U, penalty, guess, tol=precision, max_iter=min(left, _MAX_REWEIGHTINGS)
@@ -186,15 +202,66 @@ def _secure(
         else:
             start = _split(outcome.iterate, problem, penalty, guess)
             if start is None:
+                done = done._replace(outcome=outcome)
                 break
         more = run_descent(start, penalty, CONTINUED, max_iter=left, tol=precision)
         done = Descent(_append(outcome, more.outcome), more.gradient_bound)
+    outcome = replace(done.outcome, dual=guess)
     left = max_iter - outcome.n_iter
     if left <= 0:
         return outcome
     U = outcome.iterate.estimate
     more = minimise_by_multipliers(problem, U, penalty, max_iter=left, tol=tol, dual=guess)
     return _append(outcome, more)
+
+
+def _check_other_mode(
+    outcome: Outcome,
+    problem: Problem,
+    penalty: CompiledPenalty,
+    certain: tuple[bool, bool],
+    *,
+    max_iter: int,
+    tol: float,
+) -> tuple[Outcome, bool, Iterate | None]:
+    """Check the fused edges of the mode that is not certain, with the clusters of the other as one.
+
+    Returns the outcome, whether these edges meet their condition, and if not the estimate with
+    clusters split, or None if no split lowers the objective.
+    """
+    iterate = outcome.iterate
+    smaller, local = _contract(iterate, problem, certain)
+    potentials, residual, n_iter = find_potentials(
+        smaller, local.estimate, penalty, tol=tol, max_iter=min(max_iter, _MAX_REWEIGHTINGS)
+    )
+    outcome = replace(outcome, n_iter=outcome.n_iter + n_iter)
+    if residual <= tol:
+        return replace(outcome, stationarity=max(residual, outcome.stationarity)), True, None
+    split = _split(local, smaller, penalty, potentials)
+    return outcome, False, None if split is None else _expand(split, iterate, certain)
+
+
+def _contract(
+    iterate: Iterate, problem: Problem, modes: tuple[bool, bool]
+) -> tuple[Problem, Iterate]:
+    """Return the problem with the clusters of some modes as one, and the iterate on it."""
+    own_labels = [np.arange(size) for size in iterate.V.shape]
+    labels, local = [], []
+    for mode, of_points in enumerate((iterate.row_labels, iterate.column_labels)):
+        labels.append(of_points if modes[mode] else np.arange(len(of_points)))
+        local.append(own_labels[mode] if modes[mode] else of_points)
+    smaller = problem.contract(iterate.estimate, *labels)[0]
+    return smaller, Iterate(iterate.problem, iterate.V, *local)
+
+
+def _expand(local: Iterate, iterate: Iterate, modes: tuple[bool, bool]) -> Iterate:
+    """Return an iterate on a problem of `_contract` as one on the whole problem."""
+    rows, columns = local.row_labels, local.column_labels
+    return replace(
+        local,
+        row_labels=rows[iterate.row_labels] if modes[0] else rows,
+        column_labels=columns[iterate.column_labels] if modes[1] else columns,
+    )
 
 
 def _is_optimal(
@@ -210,9 +277,9 @@ def _is_optimal(
 def _split(
     iterate: Iterate, problem: Problem, penalty: CompiledPenalty, potentials: Potentials
 ) -> Iterate | None:
-    """Split clusters along the potentials, where that lowers the objective; None if it does not.
+    """Split clusters along the potentials; None if that does not lower the objective.
 
-    Edges whose dual vectors stay within their caps keep their ends together.
+    Edges whose dual vectors are shorter than their caps stay fused.
     """
     U = iterate.estimate
     lengths = potentials.lengths(problem)
@@ -238,7 +305,7 @@ def _split(
 
 
 def all_fused(iterate: Iterate) -> Iterate:
-    """The best estimate with all that is connected fused."""
+    """The best estimate with each connected component of rows and of columns fused."""
     rows, columns = iterate.problem.rows, iterate.problem.columns
     fused = iterate.fuse(
         rows.components(np.full(rows.n_edges, True)),
@@ -248,6 +315,7 @@ def all_fused(iterate: Iterate) -> Iterate:
 
 
 def _append(first: Outcome, second: Outcome) -> Outcome:
+    """The second outcome, with the history and the iterations of both."""
     history = first.history + second.history
     return replace(second, history=history, n_iter=first.n_iter + second.n_iter)
 
@@ -269,18 +337,18 @@ def provably_fused(problem: Problem, penalty: Penalty) -> tuple[NDArray[np.intp]
         (problem.columns, n_columns, n_rows),
     ):
         farthest = np.sqrt(n_others) * spread
-        pull = np.sqrt(n_nodes * problem.counts.sum()) * spread
+        data_slope = np.sqrt(n_nodes * problem.counts.sum()) * spread
         lightest = float(edges.weights.min(initial=np.finfo(float).max))
         cost = lightest * float(penalty.value(np.array([farthest]))[0])
-        labels.append(edges.components(np.full(edges.n_edges, cost >= pull * farthest)))
+        labels.append(edges.components(np.full(edges.n_edges, cost >= data_slope * farthest)))
     return labels[0], labels[1]
 
 
 def _smoothed_data(problem: Problem, penalty: Penalty) -> Array:
-    """The quadratic problem with the edges weighted by the penalty at one standard deviation.
+    """The solution of the quadratic problem with edges weighted by Omega at one standard deviation.
 
-    The paper starts from the mean of the observed entries, a constant matrix, with separate
-    first weights: at a constant matrix the weights of the penalty would never let it go.
+    The paper starts from the mean of the observed entries, with separate first weights: under the
+    weights of the penalty itself a constant matrix would be a stationary point.
     """
     V, R = np.zeros_like(problem.means), np.empty_like(problem.means)
     sizes = problem.row_sizes, problem.column_sizes

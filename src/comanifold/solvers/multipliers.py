@@ -17,8 +17,8 @@ import numpy as np
 
 from ..penalties import Penalty
 from .certificate import Dual, Potentials, relative_gap, stationarity, tangent_objective
+from .kernels.blocks import advance_multipliers, shrink_factors
 from .kernels.descent import CG_REDUCTION, CG_STEPS
-from .kernels.dual import advance_multipliers, shrink_factors
 from .kernels.quadratic import lower_quadratic, quadratic_residual
 from .problem import Array, Iterate, Outcome, Problem
 
@@ -114,7 +114,7 @@ class _Multipliers:
         adjacency = rows.adjacency, columns.adjacency
         R = np.empty_like(V)
         quadratic_residual(V, problem.means, problem.counts, *sizes, *adjacency, *weights, R)
-        R -= self.leading.pull(problem, factors)
+        R -= self.leading.divergence(problem, factors)
         lower_quadratic(V, R, problem.counts, *sizes, *adjacency, *weights, CG_STEPS, CG_REDUCTION)
         np.copyto(Vt, V.T)
         clock = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self.clock**2))
@@ -137,20 +137,20 @@ class _Multipliers:
     def balance(
         self, V: Array, caps: tuple[Array, Array], norms: tuple[Array, Array], gap: float
     ) -> None:
-        """Raise rho when the gap is mostly slack of the edges, lower it when mostly residual."""
-        pulled = np.vdot(self.dual.pull(self.problem), V)
-        residual = gap - (caps[0] @ norms[0] + caps[1] @ norms[1] - pulled)
+        """Raise rho if the gap is mostly slack of the edges, lower it if it is mostly residual."""
+        inner = np.vdot(self.dual.divergence(self.problem), V)
+        residual = gap - (caps[0] @ norms[0] + caps[1] @ norms[1] - inner)
         # The slack as if no cap were far above its dual vector: such an edge is fused anyway.
         lengths = self.dual.lengths()
         near = np.minimum(caps[0], 2.0 * lengths[0]), np.minimum(caps[1], 2.0 * lengths[1])
-        slack = near[0] @ norms[0] + near[1] @ norms[1] - pulled
+        slack = near[0] @ norms[0] + near[1] @ norms[1] - inner
         if slack > 3.0 * residual:
             self.rho = min(1.5 * self.rho, _LARGEST)
         elif residual > 3.0 * slack:
             self.rho = max(self.rho / 1.5, 1.0 / _LARGEST)
 
     def fuse(self, iterate: Iterate) -> Iterate:
-        """An unfused iterate with all that the multipliers hold together replaced by its mean."""
+        """An unfused iterate with what fused edges connect replaced by its mean."""
         return iterate.fuse(
             self.problem.rows.components(self.fused[0]),
             self.problem.columns.components(self.fused[1]),

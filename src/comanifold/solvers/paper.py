@@ -1,15 +1,16 @@
-"""Algorithm 1 of the paper, to the letter: majorise, fill in, bicluster, reweight.
+"""Algorithm 1 of the paper: majorise, fill in, solve a convex biclustering problem, reweight.
 
 What it shares with the fast solver is the objective, the blocks of fused rows and columns, and
-the certificate; not the descent, so that each can be held to the other. The convex biclustering
-inside is solved by accelerated projected ascent on its dual, to a certified duality gap.
+the certificate; not the descent, so that each can be compared with the other. The convex
+biclustering problem inside is solved by accelerated projected ascent on its dual, to a certified
+duality gap.
 """
 
 import numpy as np
 
 from ..penalties import Penalty
 from .certificate import Dual, relative_gap, stationarity, tangent_objective
-from .kernels.dual import ascend_dual
+from .kernels.blocks import ascend_dual
 from .problem import Array, Edges, Iterate, Outcome, Problem
 
 # Ascent steps between two looks at the inner duality gap, and their limit for one problem.
@@ -102,7 +103,7 @@ def _convex_bicluster(
     leading = Dual(dual.rows.copy(), dual.columns.copy())
     clock = 1.0
     for step in range(1, _MAX_STEPS + 1):
-        U = filled - leading.pull(problem)
+        U = filled - leading.divergence(problem)
         next_clock = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * clock**2))
         momentum = (clock - 1.0) / next_clock
         wrong_way = ascend_dual(
@@ -121,7 +122,7 @@ def _convex_bicluster(
             clock = 1.0
             leading = Dual(dual.rows.copy(), dual.columns.copy())
         if step % _CHECK_EVERY == 0:
-            U = filled - dual.pull(problem)
+            U = filled - dual.divergence(problem)
             solution = _fuse(complete, U, dual, caps)
             value = tangent_objective(complete, solution.estimate, caps)
             gap = value - dual.lower_bound(complete)

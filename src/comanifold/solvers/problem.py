@@ -21,11 +21,11 @@ from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
 from ..penalties import Penalty, get_penalty
 from .kernels import inlined, kernel
-from .kernels.blocks import contract_blocks
-from .kernels.edges import (
+from .kernels.blocks import (
     STEEPEST,
     adjacency_lists,
     component_labels,
+    contract_blocks,
     contract_edges,
     edge_norms,
     is_identity,
@@ -52,6 +52,7 @@ class Edges(NamedTuple):
 
     @classmethod
     def build(cls, n_nodes: int, pairs: NDArray[np.intp], weights: Array) -> "Edges":
+        """Edges with their adjacency lists, in arrays that compiled code takes."""
         # Read-only arrays are of another type to compiled code, which would compile it twice.
         pairs = np.require(pairs, dtype=np.intp, requirements="CW")
         weights = np.require(weights, dtype=float, requirements="CW")
@@ -124,6 +125,7 @@ class Problem(NamedTuple):
     def objective(
         self, V: Array, penalty: Penalty, norms: tuple[Array, Array] | None = None
     ) -> float:
+        """f(V); `norms` are those of V, if they are known."""
         row_norms, column_norms = self.norms(V) if norms is None else norms
         return float(
             self.constant
@@ -215,16 +217,9 @@ def contract(problem, V, row_labels, column_labels):
     """
     m, n = n_labels(row_labels), n_labels(column_labels)
     counts, means, values, spread = contract_blocks(
-        V,
-        problem.counts,
-        problem.means,
-        problem.row_sizes,
-        problem.column_sizes,
-        row_labels,
-        column_labels,
-        m,
-        n,
-    )
+        V, problem.counts, problem.means, problem.row_sizes, problem.column_sizes,
+        row_labels, column_labels, m, n,
+    )  # fmt: skip
     row_sizes, column_sizes = np.zeros(m), np.zeros(n)
     for i in range(V.shape[0]):
         row_sizes[row_labels[i]] += problem.row_sizes[i]
@@ -246,8 +241,8 @@ def contract(problem, V, row_labels, column_labels):
 def plain(problem):
     """The problem as nested tuples.
 
-    To hand out a named tuple, compiled code calls its class, where an interrupt may be waiting:
-    that it is not prepared for, and the process would crash.
+    Compiled code must not return a named tuple: that calls its class, and a pending interrupt
+    would then crash the process.
     """
     rows, columns = problem.rows, problem.columns
     return (
@@ -270,6 +265,7 @@ def from_plain(blocks):
 
 
 def _bounded(slopes: Array) -> Array:
+    """Slopes of at most `STEEPEST`."""
     return np.minimum(slopes, STEEPEST)
 
 
@@ -280,10 +276,12 @@ def _weighted_edges(graph: Graph, cost: float) -> Edges:
 
 
 def _divide(slopes: Array, lengths: Array) -> Array:
+    """slopes / lengths, zero where the length is zero."""
     return np.divide(slopes, lengths, out=np.zeros_like(slopes), where=lengths > 0)
 
 
 def _laplacian(V: Array, edges: Edges, weights: Array) -> Array:
+    """L(weights) V."""
     V = np.ascontiguousarray(V)
     out = np.empty_like(V)
     laplacian(V, edges.adjacency, weights, out)
@@ -301,11 +299,13 @@ class Iterate:
 
     @classmethod
     def start(cls, problem: Problem, U: Array) -> "Iterate":
+        """The estimate U with nothing fused."""
         n_rows, n_columns = U.shape
         return cls(problem, U, np.arange(n_rows), np.arange(n_columns))
 
     @property
     def estimate(self) -> Array:
+        """The estimate as a full matrix."""
         return self.V[np.ix_(self.row_labels, self.column_labels)]
 
     def scaled(self, row_factor: float, column_factor: float) -> "Iterate":
@@ -358,7 +358,7 @@ def objective(
     column_cost: float,
     penalty: str | Penalty = "snowflake",
 ) -> float:
-    r"""The objective of co-clustering, equation (1) of the paper.
+    r"""Return the objective of co-clustering at U, equation (1) of the paper.
 
     .. math:: f(U) = \tfrac12 \| P_\Theta(X - U) \|_F^2
               + \gamma_r \sum_{(i,j) \in E_r} w_{ij} \Omega(\| U_{i\cdot} - U_{j\cdot} \|)
@@ -371,7 +371,7 @@ def objective(
     U : array-like of shape (n_rows, n_columns)
         The estimate, complete.
     row_graph, column_graph : Graph
-        What is drawn together.
+        Which differences of rows, and of columns, are penalised, and their weights.
     row_cost, column_cost : float
         :math:`\gamma_r` and :math:`\gamma_c`.
     penalty : {"snowflake", "linear", "log", "mcp"} or Penalty

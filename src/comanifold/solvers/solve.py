@@ -34,7 +34,7 @@ SOLVERS = {
 
 @dataclass(frozen=True)
 class Method:
-    """What is minimised, by which solver, and when that stops."""
+    """A penalty, a solver and its stopping rule."""
 
     penalty: Penalty
     solver: str
@@ -55,6 +55,7 @@ class Method:
 
     @property
     def stop(self) -> dict[str, float]:
+        """`max_iter` and `tol` as keyword arguments."""
         return {"max_iter": self.max_iter, "tol": self.tol}
 
     def minimise(self, problem: Problem, init: Array | None, penalty: CompiledPenalty) -> Outcome:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs import Graph
-from ..penalties import compile_penalty, rescale
+from ..penalties import compile_penalty
 from .certificate import Certificate, Potentials
 from .fast import all_fused, continue_fast, tidy
 from .problem import Array, Edges, Iterate, Outcome, Problem
@@ -117,13 +117,13 @@ class Surface:
         self._problem = Problem.build(X, row_graph, column_graph, row_cost=1.0, column_cost=1.0)
         self.fewest = row_graph.n_components, column_graph.n_components
         self._method = method
-        self._penalty = compile_penalty(rescale(method.penalty, 1.0)[0])
+        self._penalty = compile_penalty(method.penalty)
         self._continuation = continuation
         self._stride = stride
         self._first_step: tuple[Solved | None, Solved | None] = None, None
 
     def solve(self, l: int, k: int, start: Solved | None = None) -> Solved:
-        """Solve the scale (l, k), from that of smaller costs at `start` or from nothing."""
+        """Solve the scale (l, k), from the solution `start` at smaller costs if there is one."""
         began = time.perf_counter()
         problem = self._problem.scaled(2.0**l, 2.0**k)
         if start is None or not self._continuation:
@@ -148,13 +148,14 @@ class Surface:
 
     @cached_property
     def _constant_objective(self) -> float:
-        """The objective with all that is connected fused, the same at any cost."""
+        """The objective with each connected component fused, the same at any cost."""
         start = Iterate.start(self._problem, self._problem.means)
         return all_fused(start).objective(self._penalty)
 
     def _record(
         self, l: int, k: int, outcome: Outcome, certificate: Certificate, began: float
     ) -> Solved:
+        """The outcome of a scale with its record."""
         objective = outcome.history[-1]
         n_row_clusters, n_column_clusters = outcome.iterate.V.shape
         scale = Scale(
@@ -172,9 +173,9 @@ class Surface:
         return Solved(scale, outcome.iterate, dual if isinstance(dual, Potentials) else None)
 
     def _minimise(self, problem: Problem, init: Array | None) -> Outcome:
-        """Solve on all rows and columns, and again from one cluster where that is lower.
+        """Solve on all rows and columns, and again from one cluster if its objective is lower.
 
-        Without that, a penalty that levels off could stay above it at any cost.
+        Otherwise a penalty that levels off could stay above it at any cost.
         """
         minimise = self._method.minimise
         outcome = minimise(problem, init, self._penalty)
@@ -208,7 +209,7 @@ class Surface:
 
         Rows that agree wherever both are observed fuse at any cost, and of pairs that share few
         entries some nearly do: where little is fused, it is also enough that much smaller costs
-        would keep apart hardly more.
+        would separate hardly more.
         """
         counts = self._problem.counts
         n_points = sum(counts.shape)
@@ -245,7 +246,7 @@ class Surface:
 
     @cached_property
     def _n_different(self) -> int:
-        """The number of rows and columns, neighbours that agree where both have entries as one."""
+        """The number of rows and columns; neighbours that agree where both are observed are one."""
         problem = self._problem
         return sum(
             _n_different(counts > 0, means, edges)
@@ -256,22 +257,20 @@ class Surface:
         )
 
     def _step(self, start: Solved, step: Step) -> Solved:
+        """Solve the next scale in a direction."""
         # The search for the start has been one step ahead.
         if step == (1, 1) and start is self._first_step[0]:
             return self._first_step[1]
-        l, k = (at + self._stride * by for at, by in zip(_place(start), step, strict=True))
+        l, k = start.scale.l + self._stride * step[0], start.scale.k + self._stride * step[1]
         return self.solve(l, k, start)
 
     def _is_fused(self, solved: Solved, mode: int) -> bool:
-        """Whether nothing is left to fuse in a mode."""
+        """Whether each connected component of a mode is one cluster."""
         return solved.iterate.V.shape[mode] <= self.fewest[mode]
 
 
-def _place(solved: Solved) -> Step:
-    return solved.scale.l, solved.scale.k
-
-
 def _n_different(observed: NDArray[np.bool_], X: Array, edges: Edges) -> int:
+    """The number of components of the edges whose ends agree wherever both are observed."""
     agree = np.empty(edges.n_edges, dtype=bool)
     for start in range(0, edges.n_edges, _EDGES_AT_ONCE):
         some = slice(start, start + _EDGES_AT_ONCE)

@@ -13,14 +13,15 @@ import numpy as np
 
 from ..problem import Problem, contract, from_plain, plain
 from . import inlined, kernel
-from .blocks import block_means, transpose
-from .edges import (
+from .blocks import (
+    block_means,
     component_labels,
     edge_costs,
     edge_norms,
     is_identity,
     majoriser_weights,
     n_labels,
+    transpose,
 )
 from .merge import agglomerate, independent_edges, pair_bounds
 from .quadratic import lower_quadratic, quadratic_residual

@@ -1,8 +1,7 @@
 """Merging clusters where that lowers the objective f, however far apart they are.
 
 `agglomerate` merges neighbours one after the other, each time by an upper bound on the change of
-f.
-The bound is that of the quadratic majoriser: an edge of length z0 and penalty g costs at most
+f. The bound is that of the quadratic majoriser: an edge of length z0 and penalty g costs at most
 g + q / 2 (z^2 - z0^2) at length z, with q = weight Omega'(z0) / z0, and nothing once its ends
 are one. Fusing the clusters a and b at the mean of their members moves them by
 
@@ -24,11 +23,12 @@ mode.
 import numpy as np
 
 from . import inlined, kernel
-from .edges import evaluate, first_come_labels
+from .blocks import evaluate, first_come_labels
 
 
 @kernel
 def _root(parent, i):
+    """The root of i in a union-find forest, whose paths are halved on the way."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = parent[i]
@@ -78,7 +78,7 @@ def _between(parent, first, following, edge_of, other_of, n_ends, q, g, a, b):
 
 @kernel
 def _move(V, F, q, g, fresh, other_sizes, parent, first, following, edge_of, other_of, a, b, delta):
-    """Lengthen or shorten the edges of a, but for those to b, by moving a by delta."""
+    """Update gradients and edge costs for a move of a by delta, except for edges to b."""
     v = V[a]
     end = first[a]
     while end >= 0:
@@ -144,7 +144,7 @@ def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, majoriser, l
     following = np.full(2 * n_edges, -1)
     edge_of, other_of = np.empty(2 * n_edges, dtype=np.intp), np.empty(2 * n_edges, dtype=np.intp)
     n_ends = np.zeros(m, dtype=np.intp)
-    squares, delta, step, force = np.empty(n_edges), np.empty(n), np.empty(n), np.empty(n)
+    squares, delta, step, gradient = np.empty(n_edges), np.empty(n), np.empty(n), np.empty(n)
     for e in range(n_edges):
         for side in range(2):
             i = pairs[e, side]
@@ -169,20 +169,20 @@ def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, majoriser, l
             fb[j] -= delta[j]
         squares[e] = square
     # The norm of the gradient of each cluster, dual to that of lengths.
-    strength = np.empty(m)
+    norms = np.empty(m)
     for i in range(m):
         f = F[i]
         total = 0.0
         for j in range(n):
             total += f[j] * f[j] / other_sizes[j]
-        strength[i] = np.sqrt(total)
+        norms[i] = np.sqrt(total)
     possible = np.empty(n_edges, dtype=np.bool_)
     for e in range(n_edges):
         a, b = pairs[e, 0], pairs[e, 1]
         total = sizes[a] + sizes[b]
-        pulled = (sizes[b] * strength[a] + sizes[a] * strength[b]) / total * np.sqrt(squares[e])
-        stretched = _stretch(sizes, Q, a, b, q[e]) * squares[e]
-        possible[e] = not stretched - pulled - g[e] >= -least_gain
+        slope = (sizes[b] * norms[a] + sizes[a] * norms[b]) / total * np.sqrt(squares[e])
+        stretch = _stretch(sizes, Q, a, b, q[e]) * squares[e]
+        possible[e] = not stretch - slope - g[e] >= -least_gain
 
     gained = 0.0
     change = np.empty(n_edges)
@@ -220,31 +220,19 @@ def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, majoriser, l
             for j in range(n):
                 d = vb[j] - va[j]
                 step[j] = d
-                force[j] = fa[j] + fb[j] + d * (to_a * na[j] - to_b * nb[j])
-                force[j] += other_sizes[j] * d * rest
+                gradient[j] = fa[j] + fb[j] + d * (to_a * na[j] - to_b * nb[j])
+                gradient[j] += other_sizes[j] * d * rest
             for moved, fixed, share in ((a, b, to_a), (b, a, -to_b)):
                 for j in range(n):
                     delta[j] = share * step[j]
                 _move(
-                    V,
-                    F,
-                    q,
-                    g,
-                    fresh,
-                    other_sizes,
-                    parent,
-                    first,
-                    following,
-                    edge_of,
-                    other_of,
-                    moved,
-                    fixed,
-                    delta,
-                )
+                    V, F, q, g, fresh, other_sizes, parent, first, following, edge_of, other_of,
+                    moved, fixed, delta,
+                )  # fmt: skip
             for j in range(n):
                 va[j] += to_a * step[j]
                 na[j] += nb[j]
-                fa[j] = force[j]
+                fa[j] = gradient[j]
             sizes[a] += sizes[b]
             Q[a] += Q[b] - 2.0 * shared
             parent[b] = a

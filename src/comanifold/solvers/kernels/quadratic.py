@@ -12,12 +12,12 @@ with the graph Laplacians Lr and Lc: the mask stays in it, and nothing is filled
 import numpy as np
 
 from . import inlined, kernel
-from .blocks import transpose
-from .edges import laplacian
+from .blocks import laplacian, transpose
 
 
 @kernel
 def _degrees(adjacency, weights):
+    """The sum of the weights of the edges of each node."""
     start, _, edge = adjacency
     degrees = np.zeros(start.shape[0] - 1)
     for i in range(degrees.shape[0]):
@@ -59,8 +59,8 @@ def lower_quadratic(
     """Jacobi-preconditioned CG steps on the quadratic majoriser, from V and in place.
 
     The matrix of the system is  counts * V + Lr(row_w) V diag(column_sizes)
-    + diag(row_sizes) V Lc(column_w),  and R its residual at V, which is lost. Every step lowers
-    the majoriser. Stops once the preconditioned residual has fallen by the factor `reduction`.
+    + diag(row_sizes) V Lc(column_w),  and R its residual at V, which is overwritten. Every step
+    lowers the majoriser. Stops once the preconditioned residual has fallen by `reduction`.
     """
     m, n = V.shape
     row_degree, column_degree = _degrees(rows, row_w), _degrees(columns, column_w)
@@ -68,17 +68,11 @@ def lower_quadratic(
     AP, PL, P, inverse = np.empty((m, n)), np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
     rz = 0.0
     for a in range(m):
-        p, r, inv, count, size, degree = (
-            P[a],
-            R[a],
-            inverse[a],
-            counts[a],
-            row_sizes[a],
-            row_degree[a],
-        )
+        p, r, inv, count = P[a], R[a], inverse[a], counts[a]
+        size, degree = row_sizes[a], row_degree[a]
         for b in range(n):
             d = count[b] + degree * column_sizes[b] + size * column_degree[b]
-            # Where nothing is observed and no edge pulls, V stays as it is.
+            # Where nothing is observed and no edge has a weight, V stays as it is.
             inv[b] = 1.0 / d if d > 0.0 else 1.0
             p[b] = r[b] * inv[b]
             rz += r[b] * p[b]

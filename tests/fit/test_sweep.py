@@ -1,9 +1,9 @@
-"""Weights of scales against their definitions."""
+"""Sweeps over a surface: the weights of scales."""
 
 import numpy as np
 
-from comanifold._fit.held_out import HeldOut
-from comanifold._fit.scale_weights import CostWeights, FixedWeights, HeldOutWeights
+from comanifold._fit.sweep import CostWeights, FixedWeights, HeldOutWeights
+from comanifold.model_selection import HeldOut
 from comanifold.solvers import Certificate, Scale
 
 
@@ -12,7 +12,7 @@ def test_weights_by_cost():
     assert CostWeights(0.0)(2, 4) == 1.0
 
 
-def test_weights_by_error_fall_with_it():
+def test_weights_fall_with_the_held_out_error():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 15))
     X[rng.random(X.shape) < 0.3] = np.nan
