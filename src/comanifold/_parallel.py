@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from joblib.parallel import SequentialBackend, get_active_backend
 
 
-class StopSign:
+class StopFlag:
     """A flag that tells running threads to stop early.
 
     Other processes have copies that are not updated: these are terminated instead.
@@ -25,7 +25,7 @@ def in_parallel(
     calls: Iterable[tuple[Callable, tuple]],
     *,
     n_jobs: int | None,
-    stop: StopSign | None = None,
+    stop: StopFlag | None = None,
     prefer: str | None = None,
 ) -> Iterator[Iterator[Any]]:
     """Call functions in parallel; yield an iterator over results in the order of completion.

@@ -23,7 +23,7 @@ from ._validation import (
 )
 from .graphs import Graph
 from .penalties import Penalty, get_penalty
-from .solvers import SOLVERS, CoClustering, Method, solve
+from .solvers import SOLVERS, CoClustering, SolverOptions, solve
 
 
 @plain_interrupts()
@@ -105,7 +105,7 @@ def co_cluster(
     costs = check_problem(X.shape, row_graph, column_graph, row_cost, column_cost)
     check_choice("solver", solver, sorted(SOLVERS))
     max_iter, tol = check_stopping(max_iter, tol)
-    method = Method(get_penalty(penalty), solver, max_iter, tol)
+    method = SolverOptions(get_penalty(penalty), solver, max_iter, tol)
     init = None if init is None else check_estimate(init, X.shape, "init")
     result = solve(X, row_graph, column_graph, method, **costs, init=init)
     if result.status != "converged":

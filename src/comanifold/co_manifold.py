@@ -307,7 +307,7 @@ class CoManifold(
         *,
         progress: Callable[[FitProgress], None] | None = None,
     ) -> "CoManifold":
-        """Find the geometry of the rows and of the columns of X.
+        """Compute embeddings, distances and filled-in values of X.
 
         Parameters
         ----------

@@ -10,15 +10,15 @@ from comanifold._fit import low_rank
 from comanifold._fit.low_rank import (
     PENALTY_RATIO,
     LowRankCompletion,
-    Solver,
+    LowRankSolver,
     fill_in,
     solution_path,
     solve,
 )
 from comanifold.model_selection import HeldOut
 
-ALTERNATING = Solver(tol=1e-9, max_iter=5000)
-PROXIMAL = Solver(max_rank=None, alternating=False, tol=1e-9, max_iter=5000)
+ALTERNATING = LowRankSolver(tol=1e-9, max_iter=5000)
+PROXIMAL = LowRankSolver(max_rank=None, alternating=False, tol=1e-9, max_iter=5000)
 
 
 def low_rank_matrix(seed, shape=(40, 30), rank=2, noise=0.1, missing=0.5):
@@ -62,7 +62,7 @@ def test_solution_satisfies_the_optimality_condition(start, penalty):
 def test_rank_limit():
     X = low_rank_matrix(5)[0]
     for alternating in (True, False):
-        A, B = solve(X, 0.1, Solver(3, alternating=alternating)).factors
+        A, B = solve(X, 0.1, LowRankSolver(3, alternating=alternating)).factors
         assert A.shape[1] == B.shape[1] == 3
 
 
@@ -118,7 +118,10 @@ def test_fill_in_kernel_and_inner_product(seed):
 def test_lanczos_iterations_find_the_same_directions(shape):
     X, _ = low_rank_matrix(1, shape, rank=4, noise=0.5)
     held_out = HeldOut(X)
-    one, other = LowRankCompletion(held_out), LowRankCompletion(held_out, Solver(iterative=True))
+    one, other = (
+        LowRankCompletion(held_out),
+        LowRankCompletion(held_out, LowRankSolver(iterative=True)),
+    )
     np.testing.assert_allclose(other.predicted, one.predicted, rtol=0, atol=1e-6)
     np.testing.assert_allclose(completed_by(other, X), completed_by(one, X), rtol=0, atol=1e-6)
 
@@ -128,7 +131,7 @@ def test_iterations_stop_at_the_tolerance(alternating):
     X = low_rank_matrix(3)[0]
 
     def first_of_path(**options):
-        return next(solution_path(X, Solver(alternating=alternating, **options)))
+        return next(solution_path(X, LowRankSolver(alternating=alternating, **options)))
 
     found, longer = first_of_path(), first_of_path(max_iter=1000)
     assert found.converged

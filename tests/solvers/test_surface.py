@@ -8,14 +8,14 @@ from oracles.problems import random_problem, standardised
 
 from comanifold.graphs import Graph
 from comanifold.penalties import Linear, Log, Snowflake
-from comanifold.solvers import TRAVERSALS, Method, Surface
+from comanifold.solvers import TRAVERSALS, SolverOptions, Surface
 from comanifold.solvers.problem import Problem
 
 
 def surface(seed=0, penalty=None, *, transposed=False, solver="fast", **options):
     p = standardised(random_problem(seed, sizes=(7, 10), missing=(0.2, 0.4)))
     p = p.transposed() if transposed else p
-    method = Method(penalty or Snowflake(), solver, 10_000, 1e-4)
+    method = SolverOptions(penalty or Snowflake(), solver, 10_000, 1e-4)
     return Surface(*p.args, method, **{"continuation": True, **options}), p
 
 
@@ -79,7 +79,7 @@ def test_components_of_a_graph_are_never_joined():
     scales, p = surface(2)
     n_rows = p.X.shape[0]
     pairs = [[i, i + 1] for i in range(n_rows - 1) if i != 2]
-    method = Method(Snowflake(), "fast", 1000, 1e-4)
+    method = SolverOptions(Snowflake(), "fast", 1000, 1e-4)
     scales = Surface(p.X, Graph(n_rows, pairs), p.column_graph, method, continuation=True)
     assert scales.fewest == (2, 1)
     *_, last = scales.path(scales.solve(-5, -5), (1, 0))

@@ -4,7 +4,7 @@ The problem is that of SoftImpute,
 
 .. math:: \min_Z \tfrac12 \| P_\Theta(X - Z) \|_F^2 + \lambda \| Z \|_*
 
-`Solver` solves it for one penalty, `solution_path` for falling ones from warm starts, and
+`LowRankSolver` solves it for one penalty, `solution_path` for falling ones from warm starts, and
 `LowRankCompletion` chooses the penalty by the error on held-out entries. `CoManifold` builds its
 first graphs on the completed matrix; the estimator is `comanifold.baselines.SoftImpute`.
 
@@ -64,7 +64,7 @@ class Solution(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Solver:
+class LowRankSolver:
     """A solver of the completion problem for one penalty.
 
     Starts from a proximal step, Z = S(filled), which lowers the singular values of the filled-in
@@ -161,7 +161,7 @@ class Solver:
         return filled @ (V * np.sqrt(shrunk / values)), V * np.sqrt(shrunk * values)
 
 
-def solution_path(X: Array, solver: Solver) -> Iterator[Solution]:
+def solution_path(X: Array, solver: LowRankSolver) -> Iterator[Solution]:
     """Yield the solutions for falling penalties, each solved from the last.
 
     Rows and columns are not treated alike. Which of them come first depends on the matrix alone:
@@ -177,7 +177,9 @@ def solution_path(X: Array, solver: Solver) -> Iterator[Solution]:
         yield solver.solve(filled, missing, penalty)
 
 
-def solve(X: Array, penalty: float, solver: Solver, start: Factors | None = None) -> Solution:
+def solve(
+    X: Array, penalty: float, solver: LowRankSolver, start: Factors | None = None
+) -> Solution:
     """Solve for one penalty, from the solution `start` of another or from zero."""
     if _prefer_transposed(X):
         start = None if start is None else start[::-1]
@@ -195,7 +197,7 @@ class LowRankCompletion:
     ----------
     held_out : HeldOut
         Entries held out of a matrix of mean zero; at least one.
-    solver : Solver, optional
+    solver : LowRankSolver, optional
 
     Attributes
     ----------
@@ -209,8 +211,8 @@ class LowRankCompletion:
         The held-out entries in that solution.
     """
 
-    def __init__(self, held_out: HeldOut, solver: Solver | None = None):
-        self._solver = Solver() if solver is None else solver
+    def __init__(self, held_out: HeldOut, solver: LowRankSolver | None = None):
+        self._solver = LowRankSolver() if solver is None else solver
         self._n_steps, least, n_worse = 1, np.inf, 0
         path = solution_path(held_out.rest(), self._solver)
         for step, solution in enumerate(path, start=1):
@@ -228,7 +230,7 @@ class LowRankCompletion:
                 break
 
     def factors(self, X: Array) -> Factors:
-        """Return A and B of the solution A B' for X after as many steps along its own path."""
+        """Return A and B for X, at the step of its path that predicted held-out entries best."""
         *_, solution = islice(solution_path(X, self._solver), self._n_steps)
         return solution.factors
 
@@ -239,7 +241,7 @@ def fill_in(X: Array, A: Array, B: Array) -> Array:
 
 
 def _start(X: Array) -> tuple[Array, Mask]:
-    """Return X with zeros for missing entries, and where these are, both row by row in memory."""
+    """Return X with zeros for missing entries, and their mask, both C-ordered."""
     return np.nan_to_num(X).copy(order="C"), np.isnan(X).copy(order="C")
 
 

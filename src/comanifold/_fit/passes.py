@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from .._parallel import check_backend, in_parallel, plain_interrupts, single_threaded_blas
 from ..graphs import CandidatePairs, Graph, Pairs
 from ..model_selection import HeldOut
-from ..solvers import Method, Scale, Surface
-from .low_rank import Factors, LowRankCompletion, Solver, fill_in
+from ..solvers import Scale, SolverOptions, Surface
+from .low_rank import Factors, LowRankCompletion, LowRankSolver, fill_in
 from .settings import Execution, Settings
 from .sweep import (
     Blocks,
@@ -88,7 +88,7 @@ def run_passes(
         return _result(*last, normalise=settings.learns_weights)
     completion, factors = None, None
     if settings.first_graphs == "low-rank":
-        completion = LowRankCompletion(held_out, Solver(iterative=is_sparse))
+        completion = LowRankCompletion(held_out, LowRankSolver(iterative=is_sparse))
         factors = completion.factors(X)
     if not settings.learns_weights:
         weights = [CostWeights(settings.alpha)] * settings.n_passes
@@ -120,7 +120,7 @@ def run_passes(
 def _result(
     inputs: PassInputs, swept: Sweep, *, low_rank_weight: float = 0.0, normalise: bool
 ) -> SurfaceResult:
-    """Return the result of a pass, if asked for with weights that add up to one."""
+    """Return the result of a pass; with `normalise`, the weights sum to one."""
     metric, scales = swept.metric, swept.scales
     if normalise:
         total = metric.total_weight
@@ -191,7 +191,7 @@ def prepare_first_pass(
 
 
 def _prepare_next_pass(inputs: PassInputs, swept: Sweep, settings: Settings) -> PassInputs:
-    """Return the inputs of the pass after another; graphs from the distances of that one."""
+    """Return the inputs of the next pass, with graphs from the distances of the last."""
     row_graph, column_graph = (
         Graph.from_distances(distances, n_neighbors)
         for distances, n_neighbors in zip(
@@ -209,7 +209,7 @@ def _prepare_pass(
     surface = Surface(
         X,
         *graphs,
-        Method(settings.penalty, settings.solver, settings.max_iter, settings.tol),
+        SolverOptions(settings.penalty, settings.solver, settings.max_iter, settings.tol),
         continuation=settings.continuation,
         stride=stride,
     )

@@ -23,7 +23,7 @@ try:
 except ImportError:
 
     class CallbackSupportMixin:
-        """Stands in for the mixin of scikit-learn 1.9."""
+        """Empty replacement of the mixin of scikit-learn 1.9."""
 
     def with_callbacks(method: Callable) -> Callable:
         return method
@@ -57,7 +57,7 @@ _SLOWER_PENALTIES = {"Linear": 25.0, "Log": 7.0, "MCP": 4.0}
 
 @dataclass(frozen=True)
 class FitProgress:
-    """How far a fit is; what `CoManifold.fit(X, progress=callable)` calls `callable` with.
+    """Progress of a fit, the argument of the `progress` callback of `CoManifold.fit`.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ def standardise(X: Array) -> StandardisedMatrix:
 
 
 def find_outliers(X: Array) -> Mask:
-    """Return which entries are out of all proportion to the others, such as codes or typing errors.
+    """Return a mask of outliers: single entries many orders of magnitude from all others.
 
     It does not depend on units, nor on the order of rows and columns, and there are none in data
     that reach that far without a gap, such as log-normal ones.

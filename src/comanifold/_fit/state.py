@@ -21,7 +21,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class ModeState:
-    """What a fit has learned about one mode, the rows or the columns.
+    """The fitted state of one mode, the rows or the columns.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class ModeState:
 
 @dataclass(frozen=True)
 class FittedState:
-    """What a fit has learned.
+    """The fitted state of a `CoManifold`.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import StopSign, in_parallel, share, shared, single_threaded_blas
+from .._parallel import StopFlag, in_parallel, share, shared, single_threaded_blas
 from ..graphs import Graph, Pairs
 from ..metrics import MultiScaleMetric
 from ..model_selection import HeldOut
@@ -109,7 +109,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class PassInputs:
-    """What a pass over a matrix in standard units needs.
+    """The inputs of a pass over a matrix in standard units.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class _SharedInputs:
-    """What all paths of a surface have in common."""
+    """Inputs that all paths of a surface share."""
 
     surface: Surface
     X: Array
@@ -205,7 +205,7 @@ class _SharedInputs:
     weights: Weights
     keep_scales: bool
     with_metric: bool
-    stop: StopSign
+    stop: StopFlag
 
     def empty_sweep(self) -> Sweep:
         return Sweep(self.X, self.pairs, keep_scales=self.keep_scales, with_metric=self.with_metric)
@@ -230,7 +230,7 @@ def sweep(
     surface, checkpoint, traversal = inputs.surface, execution.checkpoint, settings.traversal
     _, directions = TRAVERSALS[traversal]
     common = _SharedInputs(
-        surface, inputs.X, inputs.pairs, weights, keep_scales, with_metric, StopSign()
+        surface, inputs.X, inputs.pairs, weights, keep_scales, with_metric, StopFlag()
     )
     common_argument = share(common)
     places: list[str] = []
@@ -272,7 +272,7 @@ def sweep(
 
 
 def _saved_path(place: str) -> tuple[str, None]:
-    """Return the place of a path that the checkpoint has."""
+    """Return the position of a path that the checkpoint contains."""
     return place, None
 
 

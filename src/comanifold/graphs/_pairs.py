@@ -1,4 +1,4 @@
-"""Chosen pairs of points, in place of all pairs: near ones, and a few at every other range."""
+"""Sparse sets of pairs: each point with its nearest points and some farther ones."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -2,7 +2,7 @@
 
 from .certificate import Certificate, dual_bound
 from .problem import objective
-from .solve import SOLVERS, CoClustering, Method, mean_and_scale, solve
+from .solve import SOLVERS, CoClustering, SolverOptions, mean_and_scale, solve
 from .surface import TRAVERSALS, Scale, Solved, Surface
 
 __all__ = [
@@ -10,9 +10,9 @@ __all__ = [
     "TRAVERSALS",
     "Certificate",
     "CoClustering",
-    "Method",
     "Scale",
     "Solved",
+    "SolverOptions",
     "Surface",
     "dual_bound",
     "mean_and_scale",

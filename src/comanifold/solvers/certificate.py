@@ -40,7 +40,7 @@ _MAX_IDLE = 3
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is known about the distance of an estimate from a solution.
+    """The stationarity residual of an estimate and, for a linear penalty, its duality gap.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class Dual:
         return fused.project(caps).divergence(problem)
 
     def lower_bound(self, problem: Problem) -> float:
-        """A lower bound on the minimum of the problem at the head of this module.
+        """Return a lower bound on the minimum of the weighted convex problem (see the module).
 
         With G = sum_e D_e' dual_e, the minimum over U is at least that of
         1/2 ||P(X - U)||^2 + <G, U>, taken entry by entry: x g - g^2 / 2 where x is observed.
@@ -372,7 +372,7 @@ def _least_caps(problem: Problem, penalty: Penalty) -> tuple[float, float]:
 def tangent_objective(
     problem: Problem, U: Array, caps: tuple[Array, Array], norms: tuple[Array, Array] | None = None
 ) -> float:
-    """The objective of the problem at the head of this module."""
+    """Return the objective of the weighted convex problem that the module describes."""
     row_norms, column_norms = problem.norms(U) if norms is None else norms
     data = 0.5 * np.vdot(problem.counts, (U - problem.means) ** 2)
     return float(data + caps[0] @ row_norms + caps[1] @ column_norms)

@@ -33,7 +33,7 @@ SOLVERS = {
 
 
 @dataclass(frozen=True)
-class Method:
+class SolverOptions:
     """A penalty, a solver and its stopping rule."""
 
     penalty: Penalty
@@ -121,7 +121,7 @@ def solve(
     X: Array,
     row_graph: Graph,
     column_graph: Graph,
-    method: Method,
+    method: SolverOptions,
     *,
     row_cost: float,
     column_cost: float,
@@ -224,7 +224,7 @@ def _on_all_edges(vectors: Array, graph: Graph) -> Array:
     return vectors if len(vectors) else np.zeros((graph.n_edges, vectors.shape[1]))
 
 
-def status_of(certificate: Certificate, n_iter: int, method: Method) -> str:
+def status_of(certificate: Certificate, n_iter: int, method: SolverOptions) -> str:
     """Whether the tolerance was met, or why the solver stopped before."""
     reached = certificate.stationarity if certificate.gap is None else certificate.gap
     if reached <= method.tol:

@@ -27,7 +27,7 @@ from ..penalties import compile_penalty
 from .certificate import Certificate, Potentials
 from .fast import all_fused, continue_fast, tidy
 from .problem import Array, Edges, Iterate, Outcome, Problem
-from .solve import Method, certify, status_of
+from .solve import SolverOptions, certify, status_of
 
 Step = tuple[int, int]
 
@@ -109,7 +109,7 @@ class Surface:
         X: Array,
         row_graph: Graph,
         column_graph: Graph,
-        method: Method,
+        method: SolverOptions,
         *,
         continuation: bool,
         stride: int = 1,

@@ -101,7 +101,7 @@ def evaluated(problem, V, penalty):
 
 @inlined
 def collapsed(state, penalty, close):
-    """The state with what is close fused, at the widest threshold that does not raise f.
+    """Return the state with close clusters fused, at the largest threshold that does not raise f.
 
     With it, labels of the clusters.
     """
