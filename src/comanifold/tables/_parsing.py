@@ -71,7 +71,7 @@ _USUAL_TEXT = 200
 
 
 @dataclass(frozen=True)
-class Plan:
+class ParsingPlan:
     """How to parse the records of a table.
 
     `roles` maps each column that is read to "number", "boolean", "text" (an annotation) or "key"
@@ -122,7 +122,7 @@ class RowParser:
         Whether a cell is a number in the other number format.
     """
 
-    def __init__(self, plan: Plan, missing: MissingCodes):
+    def __init__(self, plan: ParsingPlan, missing: MissingCodes):
         self.plan, self._missing = plan, missing
         missing.seen.clear()
         self.number_columns = plan.columns("number")

@@ -26,7 +26,7 @@ from ._numbers import (
     parse_special,
     strip_accounting,
 )
-from ._parsing import InvalidCells, Plan, RowParser, is_total
+from ._parsing import InvalidCells, ParsingPlan, RowParser, is_total
 from ._table import (
     Array,
     Options,
@@ -120,7 +120,9 @@ class _Reader:
         return self._table(rows, decision)
 
     def _parse(self, roles: dict[int, str], decision: FormatDecision) -> RowParser:
-        rows = RowParser(Plan(self._layout, roles, decision, self._options.censored), self._missing)
+        rows = RowParser(
+            ParsingPlan(self._layout, roles, decision, self._options.censored), self._missing
+        )
         with self._source.open_body(self._layout.n_before, self._options.skip_footer) as records:
             rows.parse(records)
         if not rows.n_rows:
