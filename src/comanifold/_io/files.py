@@ -292,7 +292,7 @@ def move_to_new(part: Path, path: Path) -> None:
 
 
 def check_space(folder: Path, n_bytes: int) -> None:
-    """Raise the error of the system if `n_bytes` cannot be written to a folder now."""
+    """Raise OSError if `n_bytes` cannot be written to a folder now."""
     clear_leftovers(folder)
     with TemporaryFolder(folder) as temporary:
         try:

@@ -142,7 +142,7 @@ def fit(
     model: "CoManifold",
     output: Output,
 ) -> None:
-    """Find the geometry of the rows and columns of the matrix in FILE.
+    """Embed, cluster and fill in the table in FILE, its rows and its columns.
 
     FILE is CSV, TSV, XLSX, Parquet, NPY, NPZ, H5AD or Matrix Market (MTX); text and MTX also
     compressed with gzip. Empty cells are missing entries; text columns colour the report. Labels

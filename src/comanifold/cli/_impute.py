@@ -52,7 +52,7 @@ class TableFile:
             raise FileExistsError(f"{self.path} already exists: name another file, or use --force")
 
     def reserve(self, n_entries: int) -> None:
-        """Raise the error of the system if there is no room for so many entries."""
+        """Raise OSError if there is not enough disk space for so many entries."""
         from .._io import check_space
 
         self.path.parent.mkdir(parents=True, exist_ok=True)

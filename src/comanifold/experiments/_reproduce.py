@@ -59,7 +59,7 @@ class Plan:
     percents: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 70, 80, 90)
 
     @property
-    def fewer(self) -> range:
+    def few_masks(self) -> range:
         """Masks for experiments that take long or vary little."""
         return range(max(1, self.realizations // 6))
 
@@ -115,7 +115,7 @@ def _points() -> list[Unit]:
 def _geometry(plan: Plan) -> Sequence[Unit]:
     return [
         Unit("geometry", units.geometry, (data_set, _PERCENT, realization, method))
-        for realization in plan.fewer
+        for realization in plan.few_masks
         for data_set in DATA_SETS
         for method in METHODS
     ]
@@ -124,7 +124,7 @@ def _geometry(plan: Plan) -> Sequence[Unit]:
 def _filling(plan: Plan) -> Sequence[Unit]:
     return [
         Unit("filling", units.filling, (data_set, percent, realization, method))
-        for realization in plan.fewer
+        for realization in plan.few_masks
         for data_set in DATA_SETS
         for percent in plan.percents[::2]
         for method in IMPUTATIONS

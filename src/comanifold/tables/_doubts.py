@@ -1,4 +1,4 @@
-"""Doubts about the values of a table: what may not mean what it seems to mean.
+"""Doubts about the values of a table: codes for missing entries, identifiers, outliers.
 
 Codes for missing entries, identifiers and dates among measurements, columns of very different
 spread, outlying cells, and rows or columns with hardly any entries. The thresholds are checked in
@@ -174,7 +174,7 @@ def _find_codes(table: Table, statistics: "_ColumnStatistics") -> list[_Code]:
 
 
 def _is_usual_code(value: float, is_digit_code: bool) -> bool:
-    """Whether people write a number where there is none; 7, 8 and 9 only if `is_digit_code`."""
+    """Return whether a number often codes a missing entry; 7, 8 and 9 only if `is_digit_code`."""
     size = abs(value)
     if size in (7, 8, 9):
         return is_digit_code or value == -9

@@ -100,7 +100,7 @@ def number_or_none(cell: str) -> float | None:
 
 
 def parse_special(cell: str, number_format: NumberFormat) -> tuple[str, float] | None:
-    """Return the kind and the value of a number with signs around it, or None.
+    """Return the kind and the value of a percentage, limit or accounting negative, or None.
 
     The kinds are "percentage" (12%), "negative" as in accounts ((1,500) or 1.500-), and "limit" of
     a censored value (<0.5).

@@ -70,7 +70,7 @@ def read_records(source: Source, options: Options, missing: MissingCodes) -> Tab
 
 
 class _Reader:
-    """The passes over the records of a table until it is read without contradiction."""
+    """Reads records in passes until column types and number format are consistent."""
 
     def __init__(self, source: Source, layout: Layout, options: Options, missing: MissingCodes):
         self._source, self._layout = source, layout
