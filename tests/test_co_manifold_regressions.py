@@ -216,7 +216,7 @@ def test_an_alpha_whose_weights_leave_the_range_of_numbers_is_named(alpha):
 @pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
 def test_a_bandwidth_so_small_that_squares_overflow(wrap):
     D = np.abs(np.subtract.outer([0.0, 1.0, 3.0], [0.0, 1.0, 3.0]))
-    with pytest.warns(UserWarning, match="3 parts"):
+    with pytest.warns(UserWarning, match="3 connected components"):
         model = DiffusionMap(1, metric="precomputed", bandwidth=1e-200).fit(wrap(D))
     np.testing.assert_array_equal(model.affinity_ @ np.ones(3), 1.0)
     # Too far from all points to be near any.

@@ -116,7 +116,7 @@ STAGES = {
         (comanifold.diffusion_map, "find_bandwidth"),
         (comanifold.diffusion_map, "leading_eigenvectors"),
     ],
-    SoftImpute: [(soft_impute, "_choose_penalty"), (soft_impute.Solver, "solve")],
+    SoftImpute: [(soft_impute, "_choose_penalty"), (soft_impute.LowRankSolver, "solve")],
     MaskedIsomap: [(masked_isomap, "nan_euclidean_distances"), (masked_isomap, "Isomap")],
     NLPCA: [(nlpca, "minimize"), (nlpca.Objective, "fit_scores")],
     ConvexClustering: [(comanifold.co_clustering, "solve")],

@@ -68,3 +68,11 @@ def test_given_options_override_detection(file):
     flipped = read_table(file("g,a,b\nx,1,2\n"), transpose=True)
     np.testing.assert_array_equal(flipped.values, [[1], [2]])
     assert (flipped.row_names, flipped.column_names) == (["a", "b"], ["x"])
+
+
+def test_years_above_as_many_rows_of_years_as_of_others_are_doubted(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("1990,1991,1992,1993,1994\n0,0,0,0,0\n,1500,,1500,1500\n")
+    table = read_table(path)
+    assert table.values.shape == (3, 5)
+    assert any("holds years" in doubt and "--header" in doubt for doubt in table.doubts)
