@@ -52,7 +52,7 @@ _SECONDS_TO_START = 2.0
 
 # How much longer other penalties take than the snowflake (`benchmarks/penalties.py`): about the
 # middle of what was measured on checkerboards, curves, clusters, linkage data and lung500.
-_SLOWER_PENALTIES = {"Linear": 25.0, "Log": 7.0, "MCP": 4.0}
+_SLOWER_PENALTIES = {"Linear": 20.0, "Log": 7.0, "MCP": 4.0}
 
 
 @dataclass(frozen=True)
