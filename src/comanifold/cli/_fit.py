@@ -332,9 +332,7 @@ def say_expected_time(output: Output, seconds: float) -> None:
 
     output.say(f"Expected time: about {duration(seconds)}")
     if not is_compiled():
-        output.say(
-            "  plus half a minute to compile: this is the first fit after installation"
-        )
+        output.say("  plus half a minute to compile: this is the first fit after installation")
 
 
 def _held_out_errors(
