@@ -70,9 +70,25 @@ def test_given_options_override_detection(file):
     assert (flipped.row_names, flipped.column_names) == (["a", "b"], ["x"])
 
 
-def test_years_above_as_many_rows_of_years_as_of_others_are_doubted(tmp_path):
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "1990,1991,1992,1993,1994\n0,0,0,0,0\n,1500,,1500,1500\n",
+        "1990,1991\n0,0\n1500,1500\n",
+        "1990,1991\n1500,1500\n1500,1500\n",
+    ],
+)
+def test_years_in_order_above_rows_that_are_not_are_doubted(tmp_path, lines):
     path = tmp_path / "t.csv"
-    path.write_text("1990,1991,1992,1993,1994\n0,0,0,0,0\n,1500,,1500,1500\n")
+    path.write_text(lines)
     table = read_table(path)
-    assert table.values.shape == (3, 5)
+    assert len(table.values) == 3
     assert any("holds years" in doubt and "--header" in doubt for doubt in table.doubts)
+
+
+def test_rows_of_years_in_order_are_data_without_a_doubt(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("1950,1990\n1944,2001\n1931,1999\n1960,2010\n")
+    table = read_table(path)
+    assert len(table.values) == 4
+    assert not any("holds years" in doubt for doubt in table.doubts)

@@ -369,7 +369,10 @@ class _Detector:
         if all(map(_is_year, values)):
             n_alike = sum(all(map(_is_year, row)) for row in rows)
             is_header = n_alike * 2 < len(rows)
-            is_unclear = n_alike * 2 <= len(rows)
+            n_in_order = sum(
+                len(row) > 1 and all(map(_is_year, row)) and _is_monotone(row) for row in rows
+            )
+            is_unclear = n_in_order * 2 <= len(rows)
             reason = "years"
         else:
             n_alike = sum(map(_is_monotone, rows))
@@ -383,7 +386,7 @@ class _Detector:
             self._notes.append(f"{found.capitalize()}, taken as names of columns.")
         elif is_header:
             self._doubts.append(f"{found} and was taken as a header; if it is data: --no-header")
-        elif is_unclear and (is_labelled or len(values) > 2):
+        elif is_unclear and (is_labelled or len(values) > 2 or reason == "years"):
             self._doubts.append(f"{found} and was taken as data; if it is a header: --header")
         return is_header
 
