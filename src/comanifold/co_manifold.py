@@ -1,6 +1,8 @@
 """The geometry of the rows and of the columns of a matrix with missing entries."""
 
+import numbers
 import os
+import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
@@ -20,7 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._embedding.clusters import Clusters, embedding_order, find_clusters, nested_linkage
-from ._embedding.out_of_sample import distances_to_new, find_equal_rows
+from ._embedding.out_of_sample import ModeVariances, distances_to_new, find_equal_rows
 from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
 from ._fit.passes import run_passes
@@ -111,9 +113,10 @@ class CoManifold(
         which the observed entries have variance one. "auto" starts where nothing is fused yet.
     scale_weights : {"learned", "cost"}, default="learned"
         The weights of the scales. "learned" holds out a tenth of the observed entries, solves
-        the surface without them, and weights each scale by how well it predicts them; the
-        low-rank completion that the first graphs are built from counts as one more scale.
-        "cost" is the paper's choice, (row cost times column cost)^alpha.
+        the surface without them, and finds the combination of scales and of completions by a
+        Gaussian model that predicts them best: weights of at least zero that sum to one, and
+        nearer to those of the paper the fewer entries there are. "cost" is the paper's choice,
+        (row cost times column cost)^alpha.
     alpha : float, default=-0.5
         The exponent of the weights with ``scale_weights="cost"``.
     n_passes : int, default=1
@@ -157,10 +160,10 @@ class CoManifold(
         1 logs the passes, 2 every scale, to the logger "comanifold", which is shown on standard
         error unless logging is configured. See also the `progress` argument of `fit`, and, with
         scikit-learn 1.9 or newer, ``set_callbacks(ProgressBar())`` of `sklearn.callback`.
-    first_graphs : {"low-rank", "masked"}, default="low-rank"
-        Which distances the first graphs are built from: Euclidean ones of a low-rank
-        completion, or root-mean-square differences over entries observed in both rows, as in
-        the paper and where too few entries can be held out to choose the completion.
+    first_graphs : {"completed", "masked"}, default="completed"
+        Which distances the first graphs are built from: Euclidean ones of the matrix filled in
+        by a Gaussian model, or root-mean-square differences over entries observed in both rows,
+        as in the paper.
     traversal : {"symmetric", "paper"}, default="symmetric"
         Which pairs of costs are solved. "symmetric" treats rows and columns alike, so that
         transposing the matrix swaps the two results. "paper" is Algorithm 2: for every row
@@ -207,8 +210,20 @@ class CoManifold(
         ``pandas.DataFrame(model.scales_)`` is a table: l, k, row_cost, column_cost,
         n_row_clusters, n_column_clusters, objective, stationarity, gap (linear penalty only),
         n_iter, status, seconds, weight. Costs and objectives are in standard units.
-    low_rank_weight_ : float
-        Weight of the low-rank completion, as one more scale.
+    completions_ : dict of ndarray
+        The completions that have a weight besides the scales, in the form of `scales_`: effects
+        (of rows and columns, subtracted first), variance (of missing entries, in the covariance),
+        ridge and weight. Empty arrays with ``scale_weights="cost"``, or if nothing is missing.
+    held_out_ : dict of ndarray
+        The entries that were held out to learn the weights: row, column, fold, value, and what
+        the model predicted without them. Errors and intervals are based on these.
+    filled_std_ : ndarray of shape (n_rows, n_columns)
+        The standard error of each filled-in entry, zero for observed ones; NaN where no entries
+        could be held out. See `filled_interval`.
+    row_support_, column_support_ : ndarray
+        What the place of a row or column rests on: the mean over its entries of 1 for an observed
+        one, and of the explained part of the variance for a filled-in one. From 0, nothing is
+        known, to 1, everything is. NaN where no entries could be held out.
     row_linkage_, column_linkage_ : ndarray
         With `keep_scales`: the tree in which clusters join while the costs grow, as a SciPy
         linkage matrix whose heights are costs of that mode. In the traversal of the paper, each
@@ -263,7 +278,7 @@ class CoManifold(
         checkpoint: str | os.PathLike | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
-        first_graphs: str = "low-rank",
+        first_graphs: str = "completed",
         traversal: str = "symmetric",
         absent: str | None = None,
         tol: float = 1e-3,
@@ -351,12 +366,24 @@ class CoManifold(
                 total_weight=result.total_weight,
                 traversal=self.traversal,
                 scales=result.scales,
-                low_rank_weight=result.low_rank_weight,
+                completions=result.completions,
+                held_out=result.held_out,
+                errors=result.errors,
                 blocks=result.blocks,
                 ignored_entries=np.argwhere(matrix.outliers),
-                row=self._embed(result.row_graph, row_distances, matrix.observed_rows, names),
+                row=self._embed(
+                    result.row_graph,
+                    row_distances,
+                    matrix.scale**2 * result.row_variances,
+                    matrix.observed_rows,
+                    names,
+                ),
                 column=self._embed(
-                    result.column_graph, column_distances, matrix.observed_columns, column_names
+                    result.column_graph,
+                    column_distances,
+                    matrix.scale**2 * result.column_variances,
+                    matrix.observed_columns,
+                    column_names,
                 ),
             )
         )
@@ -381,7 +408,12 @@ class CoManifold(
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
 
     def _embed(
-        self, graph: Any, distances: Any, observed: Mask, names: NDArray[Any] | None
+        self,
+        graph: Any,
+        distances: Any,
+        variances: Array,
+        observed: Mask,
+        names: NDArray[Any] | None,
     ) -> ModeState:
         """Return the state of a mode: its distances embedded, and its points ordered."""
         if isinstance(self.embedding, str):
@@ -394,7 +426,7 @@ class CoManifold(
                 embedding.set_params(random_state=self.random_state)
         coordinates = np.asarray(embedding.fit_transform(_sorted_for(embedding, distances)))
         order = embedding_order(_expand_rows(coordinates, observed))
-        return ModeState(graph, distances, embedding, coordinates, order, names)
+        return ModeState(graph, distances, embedding, coordinates, order, variances, names)
 
     def _set_state(self, state: FittedState) -> None:
         """Set all fitted attributes from the state."""
@@ -403,12 +435,17 @@ class CoManifold(
         self.mean_, self.scale_ = state.mean, state.scale
         self.penalty_, self._cost_unit = rescale(get_penalty(self.penalty), state.scale)
         self.ignored_entries_ = state.ignored_entries
-        self.low_rank_weight_ = state.low_rank_weight
+        self.completions_ = {
+            name: np.array([getattr(completion, name) for completion in state.completions])
+            for name in ("effects", "variance", "ridge", "weight")
+        }
         self.scales_ = _scales_as_arrays(state.scales)
         self.n_iter_ = int(self.scales_["n_iter"].sum())
         estimate = state.scale * state.filled + state.mean
         estimate = expand_to_full(estimate, state.observed_rows, state.observed_columns)
         self.filled_ = np.where(np.isnan(state.data), estimate, state.data)
+        self.held_out_ = state.held_out_entries()
+        self.filled_std_ = self._standard_errors()
         self.unobserved_rows_ = np.flatnonzero(~state.observed_rows)
         self.unobserved_columns_ = np.flatnonzero(~state.observed_columns)
         for mode in ("row", "column"):
@@ -419,6 +456,8 @@ class CoManifold(
                 "graph_": of_mode.graph,
                 "distances_": expand_to_full(of_mode.distances, observed, observed),
             }
+            known = np.maximum(1.0 - (self.filled_std_ / state.scale) ** 2, 0.0)
+            attributes["support_"] = known.mean(axis=1 if mode == "row" else 0)
             for name in ("affinity_", "eigenvalues_"):
                 vars(self).pop(f"{mode}_{name}", None)  # of an earlier fit
             if isinstance(of_mode.embedding, DiffusionMap):
@@ -430,6 +469,58 @@ class CoManifold(
         self.n_features_in_ = state.data.shape[1]
         self._n_features_out = self.row_embedding_.shape[1]
         self._set_names()
+
+    def _standard_errors(self) -> Array:
+        """Return the standard error of each entry of `filled_`."""
+        state = self._state
+        errors = state.scale * state.errors.deviations()
+        if not len(state.held_out.predicted):
+            errors[:] = np.nan
+        errors = expand_to_full(errors, state.observed_rows, state.observed_columns)
+        errors[~np.isnan(state.data)] = 0.0
+        return errors
+
+    def filled_interval(self, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Return lower and upper bounds of all entries; observed entries are their own bounds.
+
+        Conformal prediction intervals: the values that were predicted for held-out entries are
+        compared with the true ones, relative to the standard errors, and the intervals are as
+        wide as the errors of all but a part ``1 - coverage`` of these. If entries are missing at
+        random, a part `coverage` of the missing ones is between their bounds; no method can
+        promise that if whether an entry is missing depends on its value.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_rows, n_columns)
+            In the units of the data; infinite, with a warning, if too few entries were held out
+            for this coverage.
+        """
+        check_is_fitted(self)
+        is_number = isinstance(coverage, numbers.Real) and not isinstance(coverage, bool)
+        if not is_number or not 0 < coverage < 1:
+            raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r:.60}")
+        n_deviations = self._state.errors.score_at(coverage)
+        missing = np.isnan(self.data_)
+        if missing.any() and not np.isfinite(n_deviations):
+            n_held_out = len(self.held_out_["value"])
+            advice = "" if self.scale_weights == "learned" else ': use scale_weights="learned"'
+            warnings.warn(
+                f"{n_held_out} entries were held out, too few for intervals of coverage "
+                f"{coverage:g}: the bounds are infinite{advice}",
+                UserWarning,
+                stacklevel=2,
+            )
+        reach = np.zeros(missing.shape)
+        with np.errstate(invalid="ignore"):
+            reach[missing] = n_deviations * self.filled_std_[missing]
+        if not np.isfinite(n_deviations):
+            reach[missing & np.isfinite(self.filled_)] = np.inf
+        return self.filled_ - reach, self.filled_ + reach
 
     def _set_names(self) -> None:
         """Set the labels of rows and columns from the state."""
@@ -539,7 +630,14 @@ class CoManifold(
         rest = np.flatnonzero(has_entries & (same < 0))
         if rest.size:
             in_units = state.scale * filled + state.mean
-            distances = distances_to_new(new[rest], in_units, of_mode.distances, state.total_weight)
+            deviations = state.errors.column_factors if mode == "row" else state.errors.row_factors
+            variances = ModeVariances(
+                of_mode.variances,
+                (state.total_weight * state.scale * state.errors.deviation * deviations) ** 2,
+            )
+            distances = distances_to_new(
+                new[rest], in_units, of_mode.distances, state.total_weight, variances
+            )
             placed[rest] = of_mode.embedding.transform(_sorted_for(of_mode.embedding, distances))
         return placed
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy import sparse
 
 from .graphs import Pairs
 
@@ -132,6 +133,23 @@ class MultiScaleMetric:
     def filled(self) -> Array:
         """The mean of the filled-in matrices by weight."""
         return np.where(self._missing, self._estimates / self.total_weight, self._X)
+
+
+def add_variances(distances: Any, variances: Array) -> Any:
+    """Return sqrt(d_ij^2 + v_i + v_j) for i != j, dense or sparse as the distances are."""
+    if not variances.any():
+        return distances
+    if sparse.issparse(distances):
+        rows = np.repeat(np.arange(len(variances)), np.diff(distances.indptr))
+        columns = distances.indices
+        added = np.where(rows == columns, 0.0, variances[rows] + variances[columns])
+        data = np.sqrt(distances.data**2 + added)
+        return sparse.csr_array((data, columns, distances.indptr), shape=distances.shape)
+    squares = distances**2
+    squares += variances[:, None]
+    squares += variances
+    np.fill_diagonal(squares, 0.0)
+    return np.sqrt(squares, out=squares)
 
 
 @njit(cache=True, nogil=True)

@@ -14,8 +14,14 @@ __all__ = ["HeldOut", "HeldOutErrors", "held_out_errors", "hold_out"]
 
 Array = NDArray[np.float64]
 
-# One entry in so many is held out.
+# One entry in so many is held out, of large matrices one in more: at most so many in a fold.
 _HOLD_OUT_EVERY = 10
+_LARGEST_FOLD = 20_000
+
+# There are so many folds that they have this number of entries together, and at most so many:
+# which of each ten entries, in the order of their values, the folds are.
+_ENOUGH_HELD_OUT = 2_000
+_PLACES_OF_FOLDS = (5, 2, 8, 0, 3)
 
 # Rows and columns keep at least so many entries.
 _MIN_KEPT = 2
@@ -83,6 +89,30 @@ class HeldOut:
         return error / spread if spread > 0.0 else np.nan
 
 
+def held_out_folds(X: Array, *, in_parts: bool = False) -> list[HeldOut]:
+    """Return disjoint sets of entries held out of X; none of a complete matrix.
+
+    Each is a tenth of the observed entries, less of large matrices. Small matrices have several
+    folds, large ones a single one. As for `HeldOut`, they do not depend on the order of rows and
+    columns; rows and columns keep at least one entry in each.
+    """
+    rows, columns = np.nonzero(~np.isnan(X))
+    if not 0 < len(rows) < X.size:
+        return []
+    every = max(_HOLD_OUT_EVERY, -(-len(rows) // _LARGEST_FOLD))
+    n_folds = round(_ENOUGH_HELD_OUT * every / len(rows))
+    n_folds = min(max(n_folds, 1), len(_PLACES_OF_FOLDS))
+    rank, order = _ranks(X, rows, columns, in_parts)
+    folds = []
+    for place in _PLACES_OF_FOLDS[:n_folds]:
+        candidates = order[rank % every == place]
+        chosen = _spare(X.shape, rows, columns, candidates, n_kept=1)
+        mask = np.zeros(X.shape, dtype=bool)
+        mask[rows[chosen], columns[chosen]] = True
+        folds.append(HeldOut(X, mask))
+    return [fold for fold in folds if fold.values.size]
+
+
 def _evenly_spread(
     X: Array, in_parts: bool, from_complete: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -90,6 +120,18 @@ def _evenly_spread(
     rows, columns = np.nonzero(~np.isnan(X))
     if len(rows) == X.size and not from_complete:
         rows, columns = rows[:0], columns[:0]
+    rank, order = _ranks(X, rows, columns, in_parts)
+    candidates = order[rank % _HOLD_OUT_EVERY == _HOLD_OUT_EVERY // 2]
+    chosen = _spare(X.shape, rows, columns, candidates, n_kept=_MIN_KEPT)
+    if len(chosen) < len(candidates) / 3:  # too few to judge by
+        chosen = chosen[:0]
+    return rows[chosen], columns[chosen]
+
+
+def _ranks(
+    X: Array, rows: NDArray[np.intp], columns: NDArray[np.intp], in_parts: bool
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the ranks of entries, counted from the nearer end, and their order by value."""
     values = X[rows, columns]
     ties = np.zeros(len(values))
     if len(np.unique(values)) < len(values):
@@ -103,17 +145,27 @@ def _evenly_spread(
         ties = np.round(cube / np.abs(cube).max(initial=1e-300), 10)[rows, columns]
     order = np.lexsort((ties, values))
     rank = np.arange(len(order))
-    rank = np.minimum(rank, rank[::-1])
-    candidates = order[rank % _HOLD_OUT_EVERY == _HOLD_OUT_EVERY // 2]
-    # All candidates of a row or column, or none, whichever order they are looked at in.
+    return np.minimum(rank, rank[::-1]), order
+
+
+def _spare(
+    shape: tuple[int, ...],
+    rows: NDArray[np.intp],
+    columns: NDArray[np.intp],
+    candidates: NDArray[np.intp],
+    *,
+    n_kept: int,
+) -> NDArray[np.intp]:
+    """Return the candidates of rows and columns that keep at least `n_kept` entries.
+
+    All candidates of a row or column, or none, whichever order they are looked at in.
+    """
     chosen = candidates
-    for places, size in ((rows, X.shape[0]), (columns, X.shape[1])):
+    for places, size in zip((rows, columns), shape, strict=True):
         left = np.bincount(places, minlength=size)
         left -= np.bincount(places[candidates], minlength=size)
-        chosen = chosen[left[places[chosen]] >= _MIN_KEPT]
-    if len(chosen) < len(candidates) / 3:  # too few to judge by
-        chosen = chosen[:0]
-    return rows[chosen], columns[chosen]
+        chosen = chosen[left[places[chosen]] >= n_kept]
+    return chosen
 
 
 def _cube_in_parts(Z: Array) -> Array:

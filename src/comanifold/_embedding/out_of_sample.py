@@ -1,5 +1,6 @@
 """Distances from new rows to the rows of a fitted matrix, without solving the surface again."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,32 @@ Indices = NDArray[np.intp]
 _N_NEAREST = 5
 
 
-def distances_to_new(new: Array, filled: Array, distances: Any, total_weight: float) -> Any:
+@dataclass(frozen=True)
+class ModeVariances:
+    """What missing entries add to squared distances.
+
+    Attributes
+    ----------
+    of_points : ndarray of shape (n_rows,)
+        Of each fitted row.
+    of_entries : ndarray of shape (n_columns,)
+        Of a missing entry of a new row, by its column.
+    """
+
+    of_points: Array
+    of_entries: Array
+
+
+def distances_to_new(
+    new: Array, filled: Array, distances: Any, total_weight: float, variances: ModeVariances
+) -> Any:
     """Return the distances of new rows to the fitted ones, dense or sparse as `distances` are.
 
     A new row is compared with the filled-in rows on its observed entries; its missing entries
     take the weighted mean of the nearest rows. Its distance to row j is the Euclidean distance of
     the filled-in rows, times the factor by which the multi-scale distances of the nearest rows to
-    j exceed their Euclidean ones. With sparse distances, a new row has distances to those rows to
-    which its nearest rows have one.
+    j exceed their Euclidean ones; the variances of missing entries are added to its square. With
+    sparse distances, a new row has distances to those rows to which its nearest rows have one.
 
     Parameters
     ----------
@@ -32,8 +51,9 @@ def distances_to_new(new: Array, filled: Array, distances: Any, total_weight: fl
         The multi-scale distances of the fit.
     total_weight : float
         The sum of the weights of all scales.
+    variances : ModeVariances
     """
-    rows = [_distances_of_row(row, filled, distances, total_weight) for row in new]
+    rows = [_distances_of_row(row, filled, distances, total_weight, variances) for row in new]
     if not sparse.issparse(distances):
         return np.array([apart for _, apart in rows])
     columns, data = (np.concatenate(parts) for parts in zip(*rows, strict=True))
@@ -42,20 +62,24 @@ def distances_to_new(new: Array, filled: Array, distances: Any, total_weight: fl
 
 
 def _distances_of_row(
-    row: Array, filled: Array, distances: Any, total_weight: float
+    row: Array, filled: Array, distances: Any, total_weight: float, variances: ModeVariances
 ) -> tuple[Indices, Array]:
     """Return the fitted rows to which a new row has a distance, and the distances."""
     nearest, weights, completed = _complete(row, filled)
     factors, sums = np.zeros(len(filled)), np.zeros(len(filled))
     for j, weight in zip(nearest, weights, strict=True):
         places, apart = _stored(distances, j)
+        added = variances.of_points[places] + variances.of_points[j]
+        apart = np.sqrt(np.maximum(apart**2 - added, 0.0))
         plain = total_weight * np.linalg.norm(filled[places] - filled[j], axis=1)
         differ = plain > 1e-7 * plain.max()
         factors[places] += weight * np.divide(apart, plain, out=np.ones_like(apart), where=differ)
         sums[places] += weight
     places = np.flatnonzero(sums)
     straight = total_weight * np.linalg.norm(filled[places] - completed, axis=1)
-    return places, straight * factors[places] / sums[places]
+    apart = straight * factors[places] / sums[places]
+    own = float(variances.of_entries[np.isnan(row)].sum())
+    return places, np.sqrt(apart**2 + own + variances.of_points[places])
 
 
 def _stored(distances: Any, i: int) -> tuple[Indices, Array]:

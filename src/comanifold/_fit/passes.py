@@ -1,6 +1,5 @@
 """The passes of a fit over a matrix in standard units: graphs, surface, distances, and again."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,23 +8,38 @@ from numpy.typing import NDArray
 
 from .._parallel import check_backend, in_parallel, plain_interrupts, single_threaded_blas
 from ..graphs import CandidatePairs, Graph, Pairs
-from ..model_selection import HeldOut
+from ..metrics import add_variances
+from ..model_selection import HeldOut, held_out_folds
 from ..solvers import Scale, SolverOptions, Surface
-from .low_rank import Factors, LowRankCompletion, LowRankSolver, fill_in
+from .combination import (
+    ErrorModel,
+    HeldOutPredictions,
+    combination_weights,
+    cross_fitted,
+    mode_variances,
+)
+from .completion import (
+    PATH_KINDS,
+    Completion,
+    PathKind,
+    complete_for_graphs,
+    completion_path,
+    predict_along_path,
+)
 from .settings import Execution, Settings
 from .sweep import (
     Blocks,
     CostWeights,
-    FixedWeights,
-    HeldOutWeights,
+    Outputs,
     PairsOfModes,
     PassInputs,
+    ScaleWeights,
     Sweep,
-    Weights,
     sweep,
 )
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 # The tolerance for scales that are solved only to learn their weights: an estimate predicts as
 # well long before it is exact.
@@ -44,24 +58,31 @@ class SurfaceResult:
     scales : list of Scale
     blocks : list of Blocks, or None
         The estimate of each scale, if scales were kept.
-    low_rank_weight : float
-        Weight of the low-rank completion, as one more scale.
+    completions : list of Completion
     total_weight : float
-        The sum of the weights of all scales and of the low-rank completion.
+        The sum of the weights of all scales and completions.
     filled : ndarray of shape (n_rows, n_columns)
-        The weighted mean of the filled-in matrices of all scales.
+        The weighted mean of the filled-in matrices.
     row_distances, column_distances : ndarray or sparse array
+    row_variances, column_variances : ndarray
+        What is added to the squared distances of each row and column.
+    held_out : HeldOutPredictions
+    errors : ErrorModel
     """
 
     row_graph: Graph
     column_graph: Graph
     scales: list[Scale]
     blocks: list[Blocks] | None
-    low_rank_weight: float
+    completions: list[Completion]
     total_weight: float
     filled: Array
     row_distances: Any
     column_distances: Any
+    row_variances: Array
+    column_variances: Array
+    held_out: HeldOutPredictions
+    errors: ErrorModel
 
 
 @plain_interrupts()
@@ -70,117 +91,237 @@ def run_passes(
 ) -> SurfaceResult:
     """Return the result of the last pass over X, in which no row or column is empty.
 
-    With learned weights, all passes run twice: on the matrix without held-out entries, to learn
-    the weights of the scales by their errors, and on the whole matrix with those weights. A cost
+    With learned weights, all passes also run on the matrix without held-out entries, once for each
+    fold, to find the combination of scales and completions that predicts these entries best. A cost
     doubles `stride` times from one scale to the next.
     """
     check_backend()
-    is_sparse = any(n is not None for n in settings.n_candidates(X.shape))
-    held_out = HeldOut(X, in_parts=is_sparse)
-    if not len(held_out.values):
-        # Either nothing is missing: distances are Euclidean for any weights, and lead to the same
-        # graphs in every pass. Or there are too few entries to hold any out.
-        n_passes = settings.n_passes if np.isnan(X).any() else 1
+    folds: list[HeldOut] = []
+    if settings.learns_weights:
+        is_sparse = any(n is not None for n in settings.n_candidates(X.shape))
+        folds = held_out_folds(X, in_parts=is_sparse)
+    # If nothing is missing, distances are Euclidean for any weights, and lead to the same graphs.
+    n_passes = settings.n_passes if np.isnan(X).any() else 1
+    settings = replace(settings, n_passes=n_passes)
+    execution.progress.expect_passes(n_passes * (1 + len(folds)))
+    inputs = _prepare_last_pass(X, settings, execution, stride, "pass")
+    if not folds:
         alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
-        weights: list[Weights] = [CostWeights(alpha)] * n_passes
-        inputs = prepare_first_pass(X, None, settings, stride)
-        last = _run(inputs, weights, settings, execution)[-1]
-        return _result(*last, normalise=settings.learns_weights)
-    completion, factors = None, None
-    if settings.first_graphs == "low-rank":
-        completion = LowRankCompletion(held_out, LowRankSolver(iterative=is_sparse))
-        factors = completion.factors(X)
-    if not settings.learns_weights:
-        weights = [CostWeights(settings.alpha)] * settings.n_passes
-        inputs = prepare_first_pass(X, factors, settings, stride)
-        last = _run(inputs, weights, settings, execution)[-1]
-        return _result(*last, normalise=False)
-    # No pass sees the entries by which its scales are weighted.
+        swept = _sweep_last_pass(inputs, CostWeights(alpha), settings, execution)
+        if settings.learns_weights:
+            swept.normalise()
+        return _result(inputs, swept, [], _Judgement.empty(X.shape))
+    first = inputs.first.scale
     rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
-    rest = held_out.rest()
-    rest_factors = None if completion is None else completion.factors_of_rest
-    tasks = [(rest, rest_factors, rough, stride), (X, factors, settings, stride)]
-    prepared = _prepare_first_passes(tasks, execution.n_jobs, is_sparse)
-    del rest, tasks
-    by_error = HeldOutWeights(held_out)
-    judged = _run(
-        next(prepared), [by_error] * settings.n_passes, rough, execution, for_weights=True
+    judged = [
+        _judge(fold, number, rough, execution, stride, (first.l, first.k))
+        for number, fold in enumerate(folds, start=1)
+    ]
+    judgement = _combine(folds, judged, X.shape)
+    weights = ScaleWeights(judgement.scale_weights, (first.l, first.k), settings.traversal, stride)
+    swept = _sweep_last_pass(inputs, weights, settings, execution)
+    completions = _add_completions(X, judgement.completion_weights, swept, execution.n_jobs)
+    return _result(inputs, swept, completions, judgement)
+
+
+Member = tuple[int, int] | tuple[PathKind, int]
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """What the folds have told: the weights of the members, and the errors to expect."""
+
+    scale_weights: dict[tuple[int, int], float]
+    completion_weights: dict[PathKind, dict[int, float]]
+    held_out: HeldOutPredictions
+    errors: ErrorModel
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int]) -> "_Judgement":
+        """Return the judgement where nothing could be held out."""
+        nowhere = np.zeros(0, dtype=np.intp)
+        errors = ErrorModel.fit(np.zeros(0), nowhere, nowhere, shape)
+        return cls({}, {}, HeldOutPredictions(nowhere, nowhere, nowhere, np.zeros(0)), errors)
+
+
+def _judge(
+    fold: HeldOut,
+    number: int,
+    settings: Settings,
+    execution: Execution,
+    stride: int,
+    start: tuple[int, int],
+) -> dict[Member, Array]:
+    """Return what each member predicts for the entries of a fold, fitted without them."""
+    calls = ((_predict_numbered, (fold, i)) for i in range(len(PATH_KINDS)))
+    with in_parallel(calls, n_jobs=execution.n_jobs, prefer="threads") as results:
+        paths = dict(results)
+    predictions: dict[Member, Array] = {
+        (kind, step): predicted
+        for i, kind in enumerate(PATH_KINDS)
+        for step, predicted in enumerate(paths[i])
+    }
+    name = f"fold-{number}-pass"
+    inputs = _prepare_last_pass(fold.rest(), settings, execution, stride, name, start)
+    execution.progress.begin_pass("learning weights")
+    outputs = Outputs(metric=False, entries=(fold.rows, fold.columns))
+    weights = CostWeights(_PAPER_ALPHA)
+    swept = sweep(
+        inputs, weights, settings, execution, name=f"{name}-{settings.n_passes}", outputs=outputs
     )
-    weights = [FixedWeights(swept.scales) for _, swept in judged]
-    last_inputs, last_sweep = _run(next(prepared), weights, settings, execution)[-1]
-    weight = 0.0
-    if completion is not None:
-        # The completion is a filled-in matrix as well, and counts as one more scale.
-        weight = by_error.of_predictions(completion.predicted) / weights[-1].unit
-        labels = np.arange(X.shape[0]), np.arange(X.shape[1])
-        last_sweep.metric.add(fill_in(X, *factors), *labels, weight)
-    return _result(last_inputs, last_sweep, low_rank_weight=weight, normalise=True)
+    execution.progress.end_pass(f"fold {number}", swept.scales)
+    for scale, predicted in zip(swept.scales, swept.predictions, strict=True):
+        predictions[scale.l, scale.k] = predicted
+    return predictions
+
+
+def _predict_numbered(fold: HeldOut, number: int) -> tuple[int, Array]:
+    with single_threaded_blas():
+        return number, predict_along_path(fold, PATH_KINDS[number])
+
+
+def _combine(
+    folds: list[HeldOut], judged: list[dict[Member, Array]], shape: tuple[int, int]
+) -> _Judgement:
+    """Return the weights of the members, learned from their predictions in all folds.
+
+    Members that a fold does not have, past the end of a path, are left out.
+    """
+    members = [member for member in judged[0] if all(member in fold for fold in judged)]
+    predictions = np.column_stack(
+        [np.concatenate([p[member] for p in judged]) for member in members]
+    )
+    values = np.concatenate([fold.values for fold in folds])
+    of_paper = CostWeights(_PAPER_ALPHA)
+    prior = np.array([0.0 if isinstance(m[0], PathKind) else of_paper(*m) for m in members])
+    prior /= prior.sum()
+    weights = combination_weights(predictions, values, prior)
+    scale_weights: dict[tuple[int, int], float] = {}
+    completion_weights: dict[PathKind, dict[int, float]] = {}
+    for member, weight in zip(members, weights, strict=True):
+        if weight <= 0.0:
+            continue
+        if isinstance(member[0], PathKind):
+            completion_weights.setdefault(member[0], {})[member[1]] = float(weight)
+        else:
+            scale_weights[member] = float(weight)
+    rows, columns = (np.concatenate([getattr(f, at) for f in folds]) for at in ("rows", "columns"))
+    numbers = np.concatenate([np.full(len(f.values), i) for i, f in enumerate(folds)])
+    predicted = cross_fitted(predictions, values, prior)
+    return _Judgement(
+        scale_weights,
+        completion_weights,
+        HeldOutPredictions(rows, columns, numbers, predicted),
+        ErrorModel.fit(predicted - values, rows, columns, shape),
+    )
+
+
+def _add_completions(
+    X: Array, weights: dict[PathKind, dict[int, float]], swept: Sweep, n_jobs: int | None
+) -> list[Completion]:
+    """Add the completions that have a weight to the distances; return them."""
+    calls = ((_complete_kind, (X, kind, sorted(steps))) for kind, steps in weights.items())
+    with in_parallel(calls, n_jobs=n_jobs, prefer="threads") as results:
+        found = dict(results)
+    completions = []
+    labels = np.arange(X.shape[0]), np.arange(X.shape[1])
+    for kind, steps in weights.items():
+        for step, estimate in zip(sorted(steps), found.pop(kind), strict=True):
+            swept.metric.add(np.ascontiguousarray(estimate), *labels, steps[step])
+            completions.append(Completion(kind.effects, kind.variance, step, steps[step]))
+    return completions
+
+
+def _complete_kind(X: Array, kind: PathKind, steps: list[int]) -> tuple[PathKind, list[Array]]:
+    """Return the estimates at some steps of a path."""
+    with single_threaded_blas():
+        path = zip(range(steps[-1] + 1), completion_path(X, kind), strict=False)
+        return kind, [estimate for number, estimate in path if number in steps]
 
 
 def _result(
-    inputs: PassInputs, swept: Sweep, *, low_rank_weight: float = 0.0, normalise: bool
+    inputs: PassInputs, swept: Sweep, completions: list[Completion], judgement: _Judgement
 ) -> SurfaceResult:
-    """Return the result of a pass; with `normalise`, the weights sum to one."""
-    metric, scales = swept.metric, swept.scales
-    if normalise:
-        total = metric.total_weight
-        metric.normalise()
-        scales = [replace(scale, weight=scale.weight / total) for scale in scales]
-        low_rank_weight /= total
-    row_distances, column_distances = metric.distances()
+    """Return the result of a fit."""
+    metric = swept.metric
+    missing = np.isnan(inputs.X)
+    of_modes = [
+        metric.total_weight**2 * mode_variances(judgement.errors, missing, axis) for axis in (1, 0)
+    ]
+    row_distances, column_distances = (
+        add_variances(distances, variance)
+        for distances, variance in zip(metric.distances(), of_modes, strict=True)
+    )
     return SurfaceResult(
         row_graph=inputs.row_graph,
         column_graph=inputs.column_graph,
-        scales=scales,
+        scales=swept.scales,
         blocks=swept.blocks,
-        low_rank_weight=low_rank_weight,
+        completions=completions,
         total_weight=metric.total_weight,
         filled=metric.filled,
         row_distances=row_distances,
         column_distances=column_distances,
+        row_variances=of_modes[0],
+        column_variances=of_modes[1],
+        held_out=judgement.held_out,
+        errors=judgement.errors,
     )
 
 
-def _run(
+def _sweep_last_pass(
     inputs: PassInputs,
-    weights: list[Weights],
+    weights: CostWeights | ScaleWeights,
     settings: Settings,
     execution: Execution,
-    *,
-    for_weights: bool = False,
-) -> list[tuple[PassInputs, Sweep]]:
-    """Run one pass for each of the weights; only the last keeps its scales.
+) -> Sweep:
+    """Return the sums over the scales of the last pass over the whole matrix."""
+    execution.progress.begin_pass("solving")
+    outputs = Outputs(keep_scales=settings.keep_scales)
+    name = f"pass-{settings.n_passes}"
+    swept = sweep(inputs, weights, settings, execution, name=name, outputs=outputs)
+    title = f"pass {settings.n_passes} of {settings.n_passes}"
+    execution.progress.end_pass(title, swept.scales)
+    return swept
 
-    A pass that only weights are learned from needs distances only if another follows.
+
+def _prepare_last_pass(
+    X: Array,
+    settings: Settings,
+    execution: Execution,
+    stride: int,
+    name: str,
+    start: tuple[int, int] | None = None,
+) -> PassInputs:
+    """Return the inputs of the last pass, after all passes before it.
+
+    Earlier passes have the weights of the paper. `start` are the exponents at which the last pass
+    starts, if they are not to be searched for.
     """
-    stage = "learning weights" if for_weights else "solving"
-    name = "pass-with-entries-held-out" if for_weights else "pass"
-    done: list[tuple[PassInputs, Sweep]] = []
-    for number, weight in enumerate(weights, start=1):
-        is_last = number == len(weights)
-        execution.progress.begin_pass(stage)
+    starts = [settings.start] * (settings.n_passes - 1) + [settings.start or start]
+    inputs = prepare_first_pass(X, replace(settings, start=starts[0]), stride)
+    alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
+    for number, next_start in enumerate(starts[1:], start=1):
+        execution.progress.begin_pass("solving" if name == "pass" else "learning weights")
         swept = sweep(
             inputs,
-            weight,
+            CostWeights(alpha),
             settings,
             execution,
             name=f"{name}-{number}",
-            keep_scales=settings.keep_scales and is_last,
-            with_metric=not (for_weights and is_last),
+            outputs=Outputs(),
         )
-        title = f"{name.replace('-', ' ')} {number} of {len(weights)}"
+        title = f"{name.replace('-', ' ')} {number} of {settings.n_passes}"
         execution.progress.end_pass(title, swept.scales)
-        done.append((inputs, swept))
-        if not is_last:
-            inputs = _prepare_next_pass(inputs, swept, settings)
-    return done
+        inputs = _prepare_next_pass(inputs, swept, replace(settings, start=next_start))
+    return inputs
 
 
-def prepare_first_pass(
-    X: Array, factors: Factors | None, settings: Settings, stride: int
-) -> PassInputs:
-    """Return the inputs of the first pass; graphs from X, or from X filled in by factors."""
-    points = X if factors is None else fill_in(X, *factors)
+def prepare_first_pass(X: Array, settings: Settings, stride: int) -> PassInputs:
+    """Return the inputs of the first pass; graphs from X, or from X filled in."""
+    points = X
+    if settings.first_graphs == "completed" and np.isnan(X).any():
+        points = complete_for_graphs(X)
     for_rows, for_columns = settings.n_neighbors
     row_candidates, column_candidates = settings.n_candidates(X.shape)
     row_graph, row_pairs = _first_graph(points, for_rows, row_candidates)
@@ -215,30 +356,6 @@ def _prepare_pass(
     )
     first = surface.start() if settings.start is None else surface.solve(*settings.start)
     return PassInputs(X, *graphs, pairs, stride, surface, first)
-
-
-def _prepare_first_passes(
-    tasks: list[tuple[Array, Factors | None, Settings, int]], n_jobs: int | None, is_sparse: bool
-) -> Iterator[PassInputs]:
-    """Yield the inputs of the first pass of each task, in their order.
-
-    They are prepared in parallel; one by one, when they are asked for, if distances are sparse,
-    which is when there may be no memory for two.
-    """
-    if is_sparse:
-        left = list(tasks)  # each is released once it has been prepared
-        return (prepare_first_pass(*left.pop(0)) for _ in range(len(tasks)))
-    calls = ((_prepare_numbered, (number, *task)) for number, task in enumerate(tasks))
-    with in_parallel(calls, n_jobs=n_jobs, prefer="threads") as results:
-        prepared = dict(results)
-    return (prepared.pop(number) for number in range(len(tasks)))
-
-
-def _prepare_numbered(
-    number: int, X: Array, factors: Factors | None, settings: Settings, stride: int
-) -> tuple[int, PassInputs]:
-    with single_threaded_blas():
-        return number, prepare_first_pass(X, factors, settings, stride)
 
 
 def _first_graph(

@@ -90,7 +90,7 @@ class ProgressReporter:
     Parameters
     ----------
     n_passes : int, default=0
-        The largest number of passes.
+        About how many passes there will be; see `expect_passes`.
     listener : callable, optional
         Called with a `FitProgress`.
     model : estimator, optional
@@ -112,12 +112,16 @@ class ProgressReporter:
         self._n_paths: list[int] = []  # of each pass so far
         self._tasks: list[Any] = []
         if hasattr(model, "_init_callback_context"):
-            self._tasks.append(model._init_callback_context(max_subtasks=n_passes))
+            self._tasks.append(model._init_callback_context(max_subtasks=None))
 
     def begin_fit(self, X: Any) -> None:
         """Report the start of a fit to X."""
         for task in self._tasks:
             task.call_on_fit_task_begin(estimator=self._model, X=X)
+
+    def expect_passes(self, n_passes: int) -> None:
+        """Set the number of passes, once it is known."""
+        self._n_passes = n_passes
 
     def begin_pass(self, stage: str) -> None:
         """Report the start of a pass."""

@@ -61,7 +61,7 @@ class Settings:
 
     @property
     def n_sweeps(self) -> int:
-        """The largest number of surfaces that are solved; two per pass for learned weights."""
+        """The number of surfaces that are solved, if learned weights have one fold."""
         return self.n_passes * (2 if self.learns_weights else 1)
 
     def n_candidates(self, shape: tuple[int, int]) -> tuple[int | None, int | None]:
@@ -97,7 +97,7 @@ def check_settings(model: Any) -> Settings:
     """Validate the parameters of a `CoManifold`; errors name the parameter."""
     check_choice("solver", model.solver, sorted(SOLVERS))
     check_choice("traversal", model.traversal, sorted(TRAVERSALS))
-    check_choice("first_graphs", model.first_graphs, ["low-rank", "masked"])
+    check_choice("first_graphs", model.first_graphs, ["completed", "masked"])
     check_choice("scale_weights", model.scale_weights, ["cost", "learned"])
     check_choice("distances", model.distances, ["auto", "dense", "sparse"])
     takes_sparse = _check_embedding(model.embedding)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from ..graphs import Graph
 from ..solvers import Scale
+from .combination import ErrorModel, HeldOutPredictions
+from .completion import Completion
 from .sweep import Blocks
 
 Array = NDArray[np.float64]
@@ -35,6 +37,8 @@ class ModeState:
         What `embedding.fit_transform(distances)` returned.
     order : ndarray of int of shape (n_points,)
         A permutation of all rows or columns, those without an observed entry last.
+    variances : ndarray of shape (n_observed,)
+        What missing entries add to the squared distances of each point.
     names : ndarray of shape (n_points,), or None
         Labels of all rows or columns of a DataFrame.
     """
@@ -44,6 +48,7 @@ class ModeState:
     embedding: Any
     coordinates: Array
     order: Indices
+    variances: Array
     names: NDArray[Any] | None
 
 
@@ -62,12 +67,16 @@ class FittedState:
     filled : ndarray of shape (n_observed_rows, n_observed_columns)
         The mean of the filled-in matrices of all scales by weight, in standard units.
     total_weight : float
-        The sum of the weights of all scales and of `low_rank_weight`.
+        The sum of the weights of all scales and completions.
     traversal : str
         The `traversal` parameter of the fit.
     scales : list of Scale
-    low_rank_weight : float
-        Weight of the low-rank completion, as one more scale.
+    completions : list of Completion
+        Completions that have a weight, besides the scales.
+    held_out : HeldOutPredictions
+        Entries of the observed rows and columns that were held out.
+    errors : ErrorModel
+        Of filled-in entries, in standard units.
     blocks : list of Blocks, or None
         The estimate of each scale in standard units, if scales were kept.
     ignored_entries : ndarray of int of shape (n_ignored, 2)
@@ -84,11 +93,26 @@ class FittedState:
     total_weight: float
     traversal: str
     scales: list[Scale]
-    low_rank_weight: float
+    completions: list[Completion]
+    held_out: HeldOutPredictions
+    errors: ErrorModel
     blocks: list[Blocks] | None
     ignored_entries: Indices
     row: ModeState
     column: ModeState
+
+    def held_out_entries(self) -> dict[str, NDArray]:
+        """Return row, column, fold, value and prediction of held-out entries, in data units."""
+        held_out = self.held_out
+        rows = np.flatnonzero(self.observed_rows)[held_out.rows]
+        columns = np.flatnonzero(self.observed_columns)[held_out.columns]
+        return {
+            "row": rows,
+            "column": columns,
+            "fold": held_out.folds,
+            "value": self.data[rows, columns],
+            "predicted": self.scale * held_out.predicted + self.mean,
+        }
 
     def mode(self, mode: str) -> tuple[ModeState, Mask]:
         """Return the state of a mode, "row" or "column", and which of its points are observed."""

@@ -1,7 +1,9 @@
 """From the solution surface to distances: scales are solved, weighted, added up and discarded."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,17 +12,13 @@ from numpy.typing import NDArray
 from .._parallel import StopFlag, in_parallel, share, shared, single_threaded_blas
 from ..graphs import Graph, Pairs
 from ..metrics import MultiScaleMetric
-from ..model_selection import HeldOut
-from ..solvers import TRAVERSALS, Scale, Solved, Surface
+from ..solvers import TRAVERSALS, Scale, Solved, Step, Surface
 
 if TYPE_CHECKING:
     from .settings import Execution, Settings
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
-
-# The weight of a scale falls with this power of its mean squared error on held-out entries.
-_SHARPNESS = 10.0
 
 # Weights up to two to this power leave room for distances in any units.
 _LARGEST_EXPONENT = 500
@@ -32,7 +30,7 @@ class CostWeights:
     def __init__(self, alpha: float):
         self.alpha = alpha
 
-    def __call__(self, l: int, k: int, *_blocks: Array) -> float:
+    def __call__(self, l: int, k: int) -> float:
         exponent = self.alpha * (l + k)
         if abs(exponent) > _LARGEST_EXPONENT:
             raise ValueError(
@@ -42,45 +40,71 @@ class CostWeights:
         return 2.0**exponent
 
 
-class HeldOutWeights:
-    """A falling power of the mean squared error with which a scale predicts held-out entries."""
+class ScaleWeights:
+    """Weights of single scales; all others have none and need not be solved.
 
-    def __init__(self, held_out: HeldOut):
-        self.held_out = held_out
+    Parameters
+    ----------
+    weights : dict of float by (l, k)
+    first : tuple of int
+        The exponents (l, k) of the first scale.
+    traversal : str
+    stride : int
+        Doublings of a cost from one scale to the next.
+    """
 
-    def __call__(
+    def __init__(
         self,
-        l: int,  # noqa: ARG002
-        k: int,  # noqa: ARG002
-        values: Array,
-        row_labels: Labels,
-        column_labels: Labels,
-    ) -> float:
-        rows, columns = self.held_out.rows, self.held_out.columns
-        return self.of_predictions(values[row_labels[rows], column_labels[columns]])
+        weights: dict[tuple[int, int], float],
+        first: tuple[int, int],
+        traversal: str,
+        stride: int,
+    ):
+        chain, self._directions = TRAVERSALS[traversal]
+        self._on_paths: dict[tuple[int, Step], dict[int, float]] = {}
+        for (l, k), weight in weights.items():
+            steps = (l - first[0]) // stride, (k - first[1]) // stride
+            number = min(n for n, is_chained in zip(steps, chain, strict=True) if is_chained)
+            left = steps[0] - number * chain[0], steps[1] - number * chain[1]
+            direction = (0, 1) if left[1] else (1, 0) if left[0] else self._directions[0]
+            self._add(number, direction, max(left), weight)
 
-    def of_predictions(self, predicted: Array) -> float:
-        """Return the weight of an estimate with these values at the held-out entries."""
-        error = float(np.mean((predicted - self.held_out.values) ** 2))
-        return (error + self.held_out.floor) ** -_SHARPNESS
+    def _add(self, number: int, direction: Step, n_steps: int, weight: float) -> None:
+        on_path = self._on_paths.setdefault((number, direction), {})
+        on_path[n_steps] = on_path.get(n_steps, 0.0) + weight
+
+    @property
+    def n_starts(self) -> int:
+        """How many scales of the chain are needed."""
+        return 1 + max((number for number, _ in self._on_paths), default=0)
+
+    def adapted(self, surface: Surface, starts: list[Solved]) -> "ScaleWeights":
+        """Return the weights, moved to the nearest scale of this surface where it ends earlier.
+
+        Past the end of the chain, or of a path, nothing changes any more.
+        """
+        moved = copy(self)
+        moved._on_paths = {}
+        for (number, direction), on_path in self._on_paths.items():
+            number = min(number, len(starts) - 1)
+            is_empty = surface.is_fused(starts[number], direction.index(1))
+            for n_steps, weight in on_path.items():
+                if is_empty or n_steps == 0:
+                    moved._add(number, self._directions[0], 0, weight)
+                else:
+                    moved._add(number, direction, n_steps, weight)
+        return moved
+
+    def on_path(self, number: int, direction: Step) -> Array:
+        """Return the weights of the scales of a path; the first is that of its start."""
+        on_path = self._on_paths.get((number, direction), {})
+        weights = np.zeros(1 + max(on_path, default=0))
+        for n_steps, weight in on_path.items():
+            weights[n_steps] = weight
+        return weights
 
 
-class FixedWeights:
-    """Weights taken from the scales of another surface of the same matrix, the largest being 1."""
-
-    def __init__(self, scales: list):
-        self._solved = np.array([(scale.l, scale.k) for scale in scales])
-        weights = np.array([scale.weight for scale in scales])
-        self.unit = float(weights.max())
-        self._weights = weights / self.unit
-
-    def __call__(self, l: int, k: int, *_blocks: Array) -> float:
-        # Beyond the end of a path nothing changes: the nearest scales have the weight.
-        steps = np.abs(self._solved - (l, k)).sum(axis=1)
-        return float(self._weights[steps == steps.min()].mean())
-
-
-Weights = Callable[..., float]
+Weights = CostWeights | ScaleWeights
 PairsOfModes = tuple[Pairs | None, Pairs | None]
 
 # The scales of a path and their sums, as they are saved and sent between processes.
@@ -133,8 +157,33 @@ class PassInputs:
     first: Solved
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """What a sweep returns besides its scales.
+
+    Attributes
+    ----------
+    keep_scales : bool
+        The estimate of each scale, as blocks.
+    metric : bool
+        Sums of distances and of estimates.
+    entries : pair of ndarray of int, or None
+        Rows and columns of entries at which each scale is evaluated.
+    """
+
+    keep_scales: bool = False
+    metric: bool = True
+    entries: tuple[Labels, Labels] | None = None
+
+
 class Sweep:
     """Accumulates the scales of a surface, or of a part of it.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    pairs : pair of Pairs or None
+    outputs : Outputs
 
     Attributes
     ----------
@@ -143,23 +192,30 @@ class Sweep:
         The estimate of each scale, if scales are kept.
     metric : MultiScaleMetric, or None
         The sums of the distances, if they are needed.
+    predictions : list of ndarray, or None
+        The estimate of each scale at the entries that are asked for.
     """
 
-    def __init__(self, X: Array, pairs: PairsOfModes, *, keep_scales: bool, with_metric: bool):
+    def __init__(self, X: Array, pairs: PairsOfModes, outputs: Outputs):
         self.scales: list[Scale] = []
-        self.blocks: list[Blocks] | None = [] if keep_scales else None
-        self.metric = MultiScaleMetric(X, pairs) if with_metric else None
+        self.blocks: list[Blocks] | None = [] if outputs.keep_scales else None
+        self.metric = MultiScaleMetric(X, pairs) if outputs.metric else None
+        self.predictions: list[Array] | None = None if outputs.entries is None else []
+        self._entries = outputs.entries
 
-    def add(self, solved: Solved, weights: Weights) -> None:
-        """Add a scale with the weight that `weights` gives it."""
+    def add(self, solved: Solved, weight: float) -> None:
+        """Add a scale with its weight."""
         iterate, scale = solved.iterate, solved.scale
         blocks = iterate.V, iterate.row_labels, iterate.column_labels
-        weight = weights(scale.l, scale.k, *blocks)
         self.scales.append(replace(scale, weight=weight))
-        if self.metric is not None:
+        if self.metric is not None and weight > 0.0:
             self.metric.add(*blocks, weight)
         if self.blocks is not None:
             self.blocks.append(Blocks(*blocks))
+        if self.predictions is not None:
+            rows, columns = self._entries
+            at = iterate.row_labels[rows], iterate.column_labels[columns]
+            self.predictions.append(iterate.V[at])
 
     def merge(self, other: "Sweep") -> None:
         """Add the scales of another part of the same surface."""
@@ -168,12 +224,23 @@ class Sweep:
             self.blocks.extend(other.blocks)
         if self.metric is not None:
             self.metric.merge(other.metric)
+        if self.predictions is not None:
+            self.predictions.extend(other.predictions)
+
+    def normalise(self) -> None:
+        """Divide all weights by their sum, so that distances are means over the scales."""
+        total = self.metric.total_weight
+        self.metric.normalise()
+        self.scales = [replace(scale, weight=scale.weight / total) for scale in self.scales]
 
     def arrays(self) -> dict[str, Array]:
         """Return everything but the scales as arrays, to be saved."""
         arrays = {} if self.metric is None else self.metric.sums()
         for i, blocks in enumerate(self.blocks or []):
             arrays |= {f"{key}{i}": value for key, value in vars(blocks).items()}
+        if self.predictions is not None:
+            n_entries = len(self._entries[0])
+            arrays["predictions"] = np.reshape(self.predictions, (len(self.scales), n_entries))
         return arrays
 
     def restore(self, scales: list[Scale], arrays: dict[str, Array]) -> "Sweep":
@@ -182,6 +249,8 @@ class Sweep:
         needed = {} if self.metric is None else self.metric.sums()
         if self.blocks is not None:
             needed |= {f"{key}{i}": None for key in keys for i in range(len(scales))}
+        if self.predictions is not None:
+            needed["predictions"] = np.empty((len(scales), len(self._entries[0])))
         for name, like in needed.items():
             if name not in arrays or (like is not None and arrays[name].shape != like.shape):
                 raise ValueError(f"{name!r} of a saved part does not fit: delete the saved parts")
@@ -192,6 +261,8 @@ class Sweep:
             self.blocks = [
                 Blocks(*(arrays[f"{key}{i}"] for key in keys)) for i in range(len(scales))
             ]
+        if self.predictions is not None:
+            self.predictions = list(arrays["predictions"])
         return self
 
 
@@ -202,13 +273,11 @@ class _SharedInputs:
     surface: Surface
     X: Array
     pairs: PairsOfModes
-    weights: Weights
-    keep_scales: bool
-    with_metric: bool
+    outputs: Outputs
     stop: StopFlag
 
     def empty_sweep(self) -> Sweep:
-        return Sweep(self.X, self.pairs, keep_scales=self.keep_scales, with_metric=self.with_metric)
+        return Sweep(self.X, self.pairs, self.outputs)
 
 
 def sweep(
@@ -218,37 +287,47 @@ def sweep(
     execution: "Execution",
     *,
     name: str,
-    keep_scales: bool,
-    with_metric: bool,
+    outputs: Outputs,
 ) -> Sweep:
     """Solve a surface from its first scale to one cluster; return the sums over all scales.
 
-    The tasks are the paths of the surface, and their sums are added in the order of the surface,
-    so that the result has the same bits for any number of workers. A checkpoint saves finished
-    paths under `name`.
+    With `ScaleWeights`, and unless scales are kept, only the ways to the scales that have a weight
+    are solved. The tasks are the paths of the surface, and their sums are added in the order of the
+    surface, so that the result has the same bits for any number of workers. A checkpoint saves
+    finished paths under `name`.
     """
     surface, checkpoint, traversal = inputs.surface, execution.checkpoint, settings.traversal
     _, directions = TRAVERSALS[traversal]
-    common = _SharedInputs(
-        surface, inputs.X, inputs.pairs, weights, keep_scales, with_metric, StopFlag()
-    )
+    common = _SharedInputs(surface, inputs.X, inputs.pairs, outputs, StopFlag())
     common_argument = share(common)
+    starts: Iterable[Solved] = surface.chain(inputs.first, traversal)
+    if isinstance(weights, ScaleWeights):
+        n_starts = None if outputs.keep_scales else weights.n_starts
+        starts = list(islice(starts, n_starts))
+        weights = weights.adapted(surface, starts)
     places: list[str] = []
     finished = False
 
     def paths() -> Iterator:
-        for solved in surface.chain(inputs.first, traversal):
+        for number, solved in enumerate(starts):
             for direction in directions:
                 if finished:
                     return
                 # The scale at which paths start is counted with the first of them.
                 with_start = direction == directions[0]
+                of_path: CostWeights | Array = weights
+                if isinstance(weights, ScaleWeights):
+                    of_path = weights.on_path(number, direction)
+                    is_first = with_start and number == 0  # there is at least one scale
+                    if not (outputs.keep_scales or of_path.any() or is_first):
+                        continue
                 place = f"{name}-{solved.scale.l}_{solved.scale.k}-{'lk'[direction[1]]}"
                 places.append(place)
                 if checkpoint is not None and checkpoint.has(place):
                     yield _saved_path, (place,)
                 else:
-                    yield _solve_path, (common_argument, place, solved, direction, with_start)
+                    task = place, solved, direction, with_start, of_path
+                    yield _solve_path, (common_argument, *task)
 
     total = common.empty_sweep()
     done: dict[str, Part | None] = {}
@@ -280,8 +359,9 @@ def _solve_path(
     common_argument: Any,
     place: str,
     start: Solved,
-    direction: tuple[int, int],
+    direction: Step,
     with_start: bool,
+    weights: CostWeights | Array,
 ) -> tuple[str, Part]:
     """Return the sums over the scales of a path, with or without the one it starts from."""
     common: _SharedInputs = shared(common_argument)
@@ -289,9 +369,31 @@ def _solve_path(
     # The thread limit of the calling process does not apply to other processes.
     with single_threaded_blas():
         if with_start:
-            part.add(start, common.weights)
-        for solved in common.surface.path(start, direction):
-            part.add(solved, common.weights)
+            of_start = weights if isinstance(weights, CostWeights) else weights[:1]
+            for solved, weight in _weighted([start], of_start):
+                part.add(solved, weight)
+        path: Iterable[Solved] = common.surface.path(start, direction)
+        of_path = weights if isinstance(weights, CostWeights) else weights[1:]
+        if not common.outputs.keep_scales and not isinstance(weights, CostWeights):
+            path = islice(path, len(of_path))
+        for solved, weight in _weighted(path, of_path):
+            part.add(solved, weight)
             if common.stop.is_up:
                 break
     return place, (part.scales, part.arrays())
+
+
+def _weighted(
+    path: Iterable[Solved], weights: CostWeights | Array
+) -> Iterator[tuple[Solved, float]]:
+    """Yield scales with their weights; those past the end of the path go to its last scale."""
+    if isinstance(weights, CostWeights):
+        yield from ((solved, weights(solved.scale.l, solved.scale.k)) for solved in path)
+        return
+    last, n_solved = None, 0
+    for solved in path:
+        if last is not None:
+            yield last, float(weights[n_solved - 1 : n_solved].sum())
+        last, n_solved = solved, n_solved + 1
+    if last is not None:
+        yield last, float(weights[n_solved - 1 :].sum())

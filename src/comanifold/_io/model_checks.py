@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from .._embedding.affinities import affinities, find_bandwidth, row_sums, with_zero_diagonal
+from .._fit.combination import ErrorModel, mode_variances
 from .._fit.standardise import standardise
 from .._fit.state import FittedState, ModeState
 from .._fit.sweep import Blocks
@@ -34,6 +35,7 @@ def check_state(state: FittedState) -> None:
     """Raise ValueError if no fit could have left this state."""
     _check_data(state)
     _check_scales(state)
+    _check_errors(state)
     for mode in ("row", "column"):
         of_mode, observed = state.mode(mode)
         if not 0 <= of_mode.graph.n_added_links <= of_mode.graph.n_edges:
@@ -54,7 +56,6 @@ def _check_data(state: FittedState) -> None:
             raise ValueError(f"{name} are not those in which data has an entry")
     if not np.array_equal(state.ignored_entries, np.argwhere(expected.outliers)):
         raise ValueError("ignored_entries are not the outliers of data")
-    _check_number("low_rank_weight", state.low_rank_weight)
     for name in ("scale", "total_weight"):
         _check_number(name, getattr(state, name), positive=True)
     for name, unit in (("mean", expected.scale), ("scale", 0.0)):
@@ -77,14 +78,44 @@ def _check_scales(state: FittedState) -> None:
         _check_scale(scale, state.filled.shape)
     if len({(scale.l, scale.k) for scale in state.scales}) < len(state.scales):
         raise ValueError("scales has two scales of the same costs")
-    total = sum(scale.weight for scale in state.scales) + state.low_rank_weight
+    weights = [completion.weight for completion in state.completions]
+    for completion in state.completions:
+        _check_number("the weight of a completion", completion.weight)
+        _check_number("the step of a completion", completion.step)
+    total = sum(scale.weight for scale in state.scales) + sum(weights)
     if not _is_close(state.total_weight, total, 0.0):
         raise ValueError(
             f"total_weight is {state.total_weight}, and the weights of the scales and "
-            f"low_rank_weight add up to {total}"
+            f"completions add up to {total}"
         )
     for scale, blocks in zip(state.scales, state.blocks or (), strict=state.blocks is not None):
         _check_blocks(f"of the scale ({scale.l}, {scale.k})", blocks)
+
+
+def _check_errors(state: FittedState) -> None:
+    held_out, errors = state.held_out, state.errors
+    if len({len(values) for values in vars(held_out).values()}) > 1:
+        raise ValueError("held_out has columns of different lengths")
+    values = standardise(state.data).values
+    for name, n_points in zip(("rows", "columns"), values.shape, strict=True):
+        places = getattr(held_out, name)
+        if len(places) and not (places.min() >= 0 and places.max() < n_points):
+            raise ValueError(f"held_out.{name} are out of range")
+    if np.isnan(values[held_out.rows, held_out.columns]).any():
+        raise ValueError("held_out has entries that are missing in data")
+    if not np.isfinite(held_out.predicted).all():
+        raise ValueError("held_out.predicted has entries that are NaN or infinite")
+    residuals = held_out.predicted - values[held_out.rows, held_out.columns]
+    expected = ErrorModel.fit(residuals, held_out.rows, held_out.columns, values.shape)
+    for name, found in vars(errors).items():
+        right = getattr(expected, name)
+        if np.shape(found) != np.shape(right) or not _is_close(found, right, 1e-6):
+            raise ValueError(f"errors.{name} is not that of the held-out entries")
+    missing = np.isnan(values)
+    for mode, axis in (("row", 1), ("column", 0)):
+        variances = mode_variances(errors, missing, axis) * (state.total_weight * state.scale) ** 2
+        if not _is_close(state.mode(mode)[0].variances, variances, 0.0, 1e-6):
+            raise ValueError(f"{mode}.variances are not those of errors")
 
 
 def _check_scale(scale: Scale, shape: tuple[int, ...]) -> None:

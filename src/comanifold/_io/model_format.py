@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import __version__
+from .._fit.combination import ErrorModel, HeldOutPredictions
+from .._fit.completion import Completion
 from .._fit.state import Array, FittedState, Indices, Mask, ModeState
 from .._fit.sweep import Blocks
 from ..diffusion_map import DiffusionMap
@@ -33,7 +35,7 @@ from .npz import open_archive
 
 _KIND = "model"
 _FORMAT = "comanifold model"
-_FORMAT_VERSION = 2
+_FORMAT_VERSION = 3
 _DESCRIPTION = "model.json"
 _ARRAYS = "arrays.npz"
 
@@ -64,6 +66,7 @@ _PARTS: dict[type, tuple[str, ...]] = {
         "_eigenvectors",
     ),
 }
+_HELD_OUT_PARTS = tuple(field.name for field in fields(HeldOutPredictions))
 _CSR_PARTS = {"data": "f", "indices": "i", "indptr": "i"}
 
 _NOT_SAVED = (
@@ -355,13 +358,7 @@ def _decode_state(saved: _Part) -> FittedState:
         "filled": observed,
         "ignored_entries": (None, 2),
     }
-    decoded: dict[str, Any] = {}
-    for field in saved.fields(FittedState):
-        if field.type in (int, float, str):
-            decoded[field.name] = saved.value(field.name, field.type)
-        elif field.type in _DTYPE_KINDS:
-            kinds = _DTYPE_KINDS[field.type]
-            decoded[field.name] = saved.array(field.name, kinds, shapes[field.name])
+    decoded = _plain_fields(saved, FittedState, shapes)
     scales = [_decode_scale(part) for part in saved.parts("scales")]
     blocks = None
     if saved.get("blocks") is not None:
@@ -379,10 +376,38 @@ def _decode_state(saved: _Part) -> FittedState:
     return FittedState(
         **decoded,
         scales=scales,
+        completions=[_decode_fields(part, Completion, {}) for part in saved.parts("completions")],
+        held_out=_decode_fields(
+            saved.part("held_out"), HeldOutPredictions, dict.fromkeys(_HELD_OUT_PARTS, (None,))
+        ),
+        errors=_decode_fields(
+            saved.part("errors"),
+            ErrorModel,
+            {"row_factors": observed[:1], "column_factors": observed[1:], "scores": (None,)},
+        ),
         blocks=blocks,
         row=_decode_mode(saved.part("row"), *shape[:1], *observed[:1]),
         column=_decode_mode(saved.part("column"), *shape[1:], *observed[1:]),
     )
+
+
+def _plain_fields(
+    saved: _Part, kind: type, shapes: dict[str, tuple[int | None, ...]]
+) -> dict[str, Any]:
+    """Return the numbers, texts and arrays among the fields of a dataclass."""
+    decoded: dict[str, Any] = {}
+    for field in saved.fields(kind):
+        if field.type in (int, float, str, bool):
+            decoded[field.name] = saved.value(field.name, field.type)
+        elif field.type in _DTYPE_KINDS:
+            kinds = _DTYPE_KINDS[field.type]
+            decoded[field.name] = saved.array(field.name, kinds, shapes[field.name])
+    return decoded
+
+
+def _decode_fields(saved: _Part, kind: type, shapes: dict[str, tuple[int | None, ...]]) -> Any:
+    """Return a dataclass all of whose fields are numbers, texts or arrays."""
+    return kind(**_plain_fields(saved, kind, shapes))
 
 
 def _decode_mode(saved: _Part, n_points: int, n_observed: int) -> ModeState:
@@ -401,6 +426,7 @@ def _decode_mode(saved: _Part, n_points: int, n_observed: int) -> ModeState:
         embedding=_decode_embedding(saved.part("embedding"), coordinates),
         coordinates=coordinates,
         order=saved.array("order", "i", (n_points,)),
+        variances=saved.array("variances", "f", (n_observed,)),
         names=_decode_names(saved, n_points),
     )
 

@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimators import IncompleteMixin, levels_to_caller, unchanged_on_failure
-from .._fit.low_rank import Factors, LowRankCompletion, LowRankSolver, solve
 from .._parallel import single_threaded_blas
 from .._validation import check_stopping, is_integer
 from ..model_selection import HeldOut
+from ._low_rank import Factors, LowRankCompletion, LowRankSolver, solve
 
 Array = NDArray[np.float64]
 
@@ -100,7 +100,7 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
         max_iter, tol = check_stopping(self.max_iter, self.tol)
         self._means = column_means(X)
         centred = X - self._means
-        solver = LowRankSolver(max_rank, alternating=False, tol=tol, max_iter=max_iter)
+        solver = LowRankSolver(max_rank, tol=tol, max_iter=max_iter)
         with single_threaded_blas():
             start = None
             if self.penalty == "auto":
@@ -166,7 +166,7 @@ def _choose_penalty(X: Array, max_rank: int | None) -> tuple[float, Factors | No
     held_out = HeldOut(X, from_complete=True)
     if not held_out.values.size or not np.nan_to_num(held_out.rest()).any():
         return 0.1 * float(np.linalg.norm(np.nan_to_num(X), 2)), None
-    solver = LowRankSolver(max_rank, alternating=False, tol=_PATH_TOL, max_iter=_PATH_MAX_ITER)
+    solver = LowRankSolver(max_rank, tol=_PATH_TOL, max_iter=_PATH_MAX_ITER)
     completion = LowRankCompletion(held_out, solver)
     error = np.sum((completion.predicted - held_out.values) ** 2)
     if error >= np.sum(held_out.values**2):  # column means predict better

@@ -427,9 +427,9 @@ model_options = OptionGroup(
         ),
         click.Option(
             ["--first-graphs"],
-            type=click.Choice(["low-rank", "masked"]),
-            help="Find the first neighbours by distances in a low-rank completion, or over shared "
-            "entries only. [default: low-rank]",
+            type=click.Choice(["completed", "masked"]),
+            help="Find the first neighbours by distances in the filled-in matrix, or over shared "
+            "entries only. [default: completed]",
         ),
         click.Option(
             ["--traversal"],

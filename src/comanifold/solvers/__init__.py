@@ -3,7 +3,7 @@
 from .certificate import Certificate, dual_bound
 from .problem import objective
 from .solve import SOLVERS, CoClustering, SolverOptions, mean_and_scale, solve
-from .surface import TRAVERSALS, Scale, Solved, Surface
+from .surface import TRAVERSALS, Scale, Solved, Step, Surface
 
 __all__ = [
     "SOLVERS",
@@ -13,6 +13,7 @@ __all__ = [
     "Scale",
     "Solved",
     "SolverOptions",
+    "Step",
     "Surface",
     "dual_bound",
     "mean_and_scale",

@@ -190,7 +190,7 @@ class Surface:
         yield start
         # Once a mode is one cluster, going on would repeat the path of the other.
         for _ in range(_MOST_STEPS):
-            if any(self._is_fused(start, mode) for mode in range(2) if step[mode]):
+            if any(self.is_fused(start, mode) for mode in range(2) if step[mode]):
                 return
             start = self._step(start, step)
             yield start
@@ -199,7 +199,7 @@ class Surface:
         """Yield the scales beyond `start`, until the mode whose cost grows has one cluster left."""
         mode = step.index(1)
         for _ in range(_MOST_STEPS):
-            if self._is_fused(start, mode):
+            if self.is_fused(start, mode):
                 return
             start = self._step(start, step)
             yield start
@@ -231,7 +231,7 @@ class Surface:
         else:
             return here
         for _ in range(_MOST_STEPS):
-            if all(self._is_fused(here, mode) for mode in range(2)):
+            if all(self.is_fused(here, mode) for mode in range(2)):
                 break  # all rows are equal, and all columns
             higher = self._step(here, (1, 1))
             if self._n_fused(higher) > 0:
@@ -264,7 +264,7 @@ class Surface:
         l, k = start.scale.l + self._stride * step[0], start.scale.k + self._stride * step[1]
         return self.solve(l, k, start)
 
-    def _is_fused(self, solved: Solved, mode: int) -> bool:
+    def is_fused(self, solved: Solved, mode: int) -> bool:
         """Whether each connected component of a mode is one cluster."""
         return solved.iterate.V.shape[mode] <= self.fewest[mode]
 

@@ -1,0 +1,171 @@
+r"""The combination of estimates that predicts held-out entries best, and how large its errors are.
+
+Members are the scales of the surface and the completions. Their weights are
+
+.. math:: w = \arg\min_{w \ge 0, \, \sum w = 1} \sum_e \Bigl( x_e - \sum_s w_s \hat U_{s,e} \Bigr)^2
+          + \lambda \| w - w^0 \|^2
+
+over held-out entries e, with :math:`\hat U_s` fitted without the fold of e, and with the weights
+of the paper for :math:`w^0`. The fewer entries there are, the larger :math:`\lambda`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# With so many held-out entries, data and prior weigh about the same.
+_N_PRIOR = 30.0
+
+# Members that together have no more than this weight are left out.
+_NEGLIGIBLE = 0.02
+
+# Parts of the held-out entries that are predicted with weights learned from the others.
+_N_PARTS = 5
+
+# The deviation of the errors of a row, and of a column, is shrunk as if it had so many more
+# held-out entries of the usual deviation.
+_N_USUAL = 10.0
+_N_SCALE_ITERATIONS = 10
+
+# The share of the variance of missing entries that is added to squared distances. All of it is the
+# expectation, but brings rows with many entries near to all others; half of it found at least as
+# many true neighbours as none on all matrices it was chosen on.
+_SHARE_OF_VARIANCE = 0.5
+
+
+def combination_weights(predictions: Array, values: Array, prior: Array) -> Array:
+    """Return the weights of the members, many of them zero.
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (n_held_out, n_members)
+    values : ndarray of shape (n_held_out,)
+    prior : ndarray of shape (n_members,)
+        The weights to shrink towards; they sum to one.
+    """
+    if not len(values):
+        return prior
+    variance = float(np.mean((predictions @ prior - values) ** 2))
+    penalty = _N_PRIOR**2 * max(variance, 1e-12) / len(values)
+    weights = _on_simplex(predictions, values, prior, penalty)
+    order = np.argsort(weights, kind="stable")
+    kept = np.sort(order[np.cumsum(weights[order]) > _NEGLIGIBLE])
+    few = np.zeros(len(weights))
+    few[kept] = _on_simplex(predictions[:, kept], values, prior[kept], penalty)
+    return few
+
+
+def _on_simplex(predictions: Array, values: Array, prior: Array, penalty: float) -> Array:
+    """Return the minimiser of the penalised sum of squares over the simplex."""
+    n_members = predictions.shape[1]
+    root = np.sqrt(penalty)
+    # The weights sum to one, so that a residual is a combination of the members' residuals.
+    A = np.vstack([predictions - values[:, None], root * np.eye(n_members)])
+    b = np.concatenate([np.zeros(len(values)), root * prior])
+    R = np.linalg.qr(np.column_stack([A, b]), mode="r")
+    A, b = R[:, :-1], R[:, -1]
+    # The sum as one more equation that outweighs all others.
+    heavy = 1e3 * np.abs(A).max()
+    A = np.vstack([A, np.full(n_members, heavy)])
+    b = np.append(b, heavy)
+    weights, _ = nnls(A, b, maxiter=100 * n_members)
+    return weights / weights.sum()
+
+
+def cross_fitted(predictions: Array, values: Array, prior: Array) -> Array:
+    """Return the held-out entries as the combination predicts them that others were weighted by."""
+    predicted = np.empty(len(values))
+    # Neighbours in the order of values are in different parts.
+    part = np.empty(len(values), dtype=np.intp)
+    part[np.lexsort((predictions @ prior, values))] = np.arange(len(values)) % _N_PARTS
+    for number in range(_N_PARTS):
+        own = part == number
+        weights = combination_weights(predictions[~own], values[~own], prior)
+        predicted[own] = predictions[own] @ weights
+    return predicted
+
+
+@dataclass(frozen=True)
+class HeldOutPredictions:
+    """Entries that were held out, and the values that the combination predicted for them.
+
+    Attributes
+    ----------
+    rows, columns, folds : ndarray of int
+        The places of the entries, and the number of the fold in which they were held out.
+    predicted : ndarray of float
+        In standard units, with weights that were learned from other entries.
+    """
+
+    rows: Indices
+    columns: Indices
+    folds: Indices
+    predicted: Array
+
+
+@dataclass(frozen=True)
+class ErrorModel:
+    r"""The errors of filled-in entries, from the residuals of held-out ones.
+
+    The deviation of the entry (i, j) is :math:`\sigma a_i b_j`: rows and columns whose held-out
+    entries were predicted badly have larger ones.
+
+    Attributes
+    ----------
+    deviation : float
+        The root-mean-square residual.
+    row_factors, column_factors : ndarray
+    scores : ndarray of shape (n_held_out,)
+        Absolute residuals over the deviation found without them, in rising order.
+    """
+
+    deviation: float
+    row_factors: Array
+    column_factors: Array
+    scores: Array
+
+    @classmethod
+    def fit(
+        cls, residuals: Array, rows: Indices, columns: Indices, shape: tuple[int, int]
+    ) -> "ErrorModel":
+        """Return the model of these residuals at these entries of a matrix."""
+        deviation = float(np.sqrt(np.mean(residuals**2))) if len(residuals) else 0.0
+        squares = (residuals / (deviation or 1.0)) ** 2
+        places = rows, columns
+        counts = [np.bincount(at, minlength=n) for at, n in zip(places, shape, strict=True)]
+        factors = [np.ones(n) for n in shape]  # squared
+        for _ in range(_N_SCALE_ITERATIONS):
+            for mode in (0, 1):
+                relative = squares / factors[1 - mode][places[1 - mode]]
+                sums = np.bincount(places[mode], relative, minlength=shape[mode])
+                factors[mode] = (_N_USUAL + sums) / (_N_USUAL + counts[mode])
+        # A residual is compared with the deviation that the others of its row and column give it.
+        variance = np.ones(len(residuals))
+        for mode in (0, 1):
+            own, others = factors[mode][places[mode]], factors[1 - mode][places[1 - mode]]
+            n = _N_USUAL + counts[mode][places[mode]]
+            variance *= (own * n - squares / others) / (n - 1.0)
+        scores = np.sort(np.sqrt(squares / variance))
+        return cls(deviation, np.sqrt(factors[0]), np.sqrt(factors[1]), scores)
+
+    def deviations(self) -> Array:
+        """Return the deviation of each entry."""
+        return self.deviation * self.row_factors[:, None] * self.column_factors
+
+    def score_at(self, coverage: float) -> float:
+        """Return how many deviations an interval reaches; infinite if there are too few entries."""
+        n_covered = int(np.ceil((len(self.scores) + 1) * coverage))
+        if n_covered > len(self.scores):
+            return np.inf
+        return float(self.scores[n_covered - 1])
+
+
+def mode_variances(errors: ErrorModel, missing: NDArray[np.bool_], axis: int) -> Array:
+    """Return what the missing entries of each row (axis 1) or column add to squared distances."""
+    variances = np.where(missing, errors.deviations() ** 2, 0.0)
+    return _SHARE_OF_VARIANCE * variances.sum(axis=axis)
