@@ -15,7 +15,6 @@ from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from comanifold import CoManifold, DiffusionMap
-from comanifold._fit import low_rank as low_rank_module
 
 
 def low_rank(seed, shape=(30, 20), missing=0.4):
@@ -79,10 +78,10 @@ def test_a_bandwidth_is_in_the_units_of_the_distances():
     np.testing.assert_allclose(model.row_affinity_, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("first_graphs", ["low-rank", "masked"])
+@pytest.mark.parametrize("first_graphs", ["completed", "masked"])
 def test_learned_weights_add_up_to_one(first_graphs):
     model = CoManifold(first_graphs=first_graphs).fit(low_rank(0))
-    total = sum(scale.weight for scale in scales_of(model)) + model.low_rank_weight_
+    total = sum(scale.weight for scale in scales_of(model)) + model.completions_["weight"].sum()
     assert total == pytest.approx(1.0)
     assert (model.low_rank_weight_ > 0) == (first_graphs == "low-rank")
 
@@ -237,12 +236,3 @@ def test_a_constant_matrix_with_gaps_and_sparse_distances(shape):
     model = CoManifold(distances="sparse").fit(X)
     np.testing.assert_array_equal(model.filled_, 0.125)
     np.testing.assert_array_equal(model.row_distances_.data, 0.0)
-
-
-def test_rows_that_cancel_are_still_completed():
-    # Their sum and the longest one, where the search for directions starts, add up to zero.
-    wave = np.cos(np.arange(12.0))
-    rows = np.outer([3.0, -2.0, -2.0, -2.0], wave)
-    squares, vectors = low_rank_module._leading(rows, 1, iterative=True)
-    assert squares[0] == pytest.approx(np.linalg.norm(rows) ** 2)
-    assert abs(vectors[:, 0] @ wave) == pytest.approx(np.linalg.norm(wave))

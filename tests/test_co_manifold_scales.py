@@ -35,7 +35,7 @@ def test_estimates_are_constant_on_their_blocks(model):
 
 def test_the_filled_in_matrix_is_the_weighted_mean_of_the_scales():
     model = CoManifold(keep_scales=True, first_graphs="masked").fit(random_matrix(7, 20, 16))
-    assert model.low_rank_weight_ == 0.0
+    assert not len(model.completions_["weight"])
     weights = [s.weight for s in scales_of(model)]
     stack = [model.filled_at(s.l, s.k) for s in scales_of(model)]
     np.testing.assert_allclose(model.filled_, np.average(stack, axis=0, weights=weights))
@@ -74,7 +74,7 @@ def test_scales_are_a_table(model):
     assert (frame.column_cost == 2.0**frame.k).all()
     assert set(frame.status) == {"converged"}
     assert (frame.stationarity <= 1e-3).all()
-    assert frame.weight.sum() + model.low_rank_weight_ == pytest.approx(1.0)
+    assert frame.weight.sum() + model.completions_["weight"].sum() == pytest.approx(1.0)
     assert "gap" not in frame
     linear = CoManifold(penalty="linear", scale_weights="cost").fit(random_matrix(7, 12, 10))
     assert (linear.scales_["gap"] <= 1e-3).all()

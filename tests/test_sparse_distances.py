@@ -162,7 +162,7 @@ def test_rows_and_columns_with_nothing_observed_stay_in_place():
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("first_graphs", ["low-rank", "masked"])
+@pytest.mark.parametrize("first_graphs", ["completed", "masked"])
 def test_a_second_pass_has_the_graph_of_the_first_distances(first_graphs):
     X = holes(40, 30, seed=5, missing=0.6)
     parameters = {"distances": "sparse", "scale_weights": "cost", "first_graphs": first_graphs}

@@ -57,6 +57,17 @@ def in_parallel(
             raise
 
 
+def in_threads(calls: Iterable[tuple[Callable, tuple]], *, n_jobs: int | None) -> list[Any]:
+    """Call functions that take little time on threads of this process; return their results.
+
+    With other backends than threads, sending their arguments would take longer than the calls.
+    """
+    if _is_sequential():
+        return [function(*arguments) for function, arguments in calls]
+    run = Parallel(n_jobs, backend="threading")
+    return run(delayed(function)(*arguments) for function, arguments in calls)
+
+
 def check_backend() -> None:
     """Raise ValueError if the joblib backend cannot return results as a generator."""
     backend, _ = get_active_backend()

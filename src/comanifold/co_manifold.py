@@ -25,6 +25,7 @@ from ._embedding.clusters import Clusters, embedding_order, find_clusters, neste
 from ._embedding.out_of_sample import ModeVariances, distances_to_new, find_equal_rows
 from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
+from ._fit.combination import entry_variances
 from ._fit.passes import run_passes
 from ._fit.progress import (
     CallbackSupportMixin,
@@ -630,11 +631,8 @@ class CoManifold(
         rest = np.flatnonzero(has_entries & (same < 0))
         if rest.size:
             in_units = state.scale * filled + state.mean
-            deviations = state.errors.column_factors if mode == "row" else state.errors.row_factors
-            variances = ModeVariances(
-                of_mode.variances,
-                (state.total_weight * state.scale * state.errors.deviation * deviations) ** 2,
-            )
+            unit = (state.total_weight * state.scale) ** 2
+            variances = ModeVariances(of_mode.variances, unit * entry_variances(state.errors, mode))
             distances = distances_to_new(
                 new[rest], in_units, of_mode.distances, state.total_weight, variances
             )

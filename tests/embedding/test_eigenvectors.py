@@ -10,8 +10,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from comanifold import DiffusionMap
 from comanifold._embedding import eigenvectors as _eigenvectors
-from comanifold._fit.low_rank import LowRankCompletion
-from comanifold.model_selection import HeldOut
+from comanifold.baselines._low_rank import LowRankSolver, solve
 
 pytestmark = pytest.mark.filterwarnings("ignore:the affinities fall into")
 
@@ -100,9 +99,9 @@ def test_a_dense_solver_that_fails_is_replaced(fault, monkeypatch):
 @pytest.mark.parametrize("fault", [too_few, no_convergence])
 def test_a_completion_of_low_rank_has_all_its_directions(fault, monkeypatch):
     X = holes()
-    exact = LowRankCompletion(HeldOut(X)).factors(X)
+    exact = solve(X, 0.5, LowRankSolver(4)).factors
     monkeypatch.setattr(_eigenvectors.linalg, "eigh", subset_solver_that(fault))
-    found = LowRankCompletion(HeldOut(X)).factors(X)
+    found = solve(X, 0.5, LowRankSolver(4)).factors
     np.testing.assert_allclose(found[0] @ found[1].T, exact[0] @ exact[1].T, atol=1e-8)
 
 

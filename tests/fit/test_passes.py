@@ -6,52 +6,111 @@ import numpy as np
 import pytest
 
 from comanifold import CoManifold, Graph
-from comanifold._fit.low_rank import LowRankCompletion
+from comanifold._fit.combination import combination_weights
+from comanifold._fit.completion import PATH_KINDS, completion_path
 from comanifold._fit.passes import prepare_first_pass, run_passes
 from comanifold._fit.progress import ProgressReporter
 from comanifold._fit.settings import Execution, check_settings
-from comanifold._fit.sweep import HeldOutWeights, sweep
-from comanifold.model_selection import HeldOut
+from comanifold._fit.sweep import CostWeights, Outputs, sweep
+from comanifold.model_selection import held_out_folds
 
 
-def standard_matrix(seed=0):
+def standard_matrix(seed=0, shape=(30, 20), missing=0.4):
     rng = np.random.default_rng(seed)
-    X = np.cos(np.linspace(0, 3, 30)[:, None] - np.linspace(0, 3, 20))
+    X = np.cos(np.linspace(0, 3, shape[0])[:, None] - np.linspace(0, 3, shape[1]))
     X += 0.2 * rng.normal(size=X.shape)
-    X[rng.random(X.shape) < 0.4] = np.nan
+    X[rng.random(X.shape) < missing] = np.nan
     return (X - np.nanmean(X)) / np.nanstd(X)
 
 
-@pytest.mark.parametrize("first_graphs", ["low-rank", "masked"])
-def test_learned_weights_are_powers_of_held_out_errors(first_graphs):
-    X = standard_matrix()
-    model = CoManifold(first_graphs=first_graphs, tol=1e-2, start_scale=(-3, -3))
-    settings = check_settings(model)
+def execution():
     reporter = ProgressReporter()
     reporter.begin_pass("solving")
-    execution = Execution(None, None, reporter)
-    held_out = HeldOut(X)
-    factors = LowRankCompletion(held_out).factors_of_rest if first_graphs == "low-rank" else None
-    inputs = prepare_first_pass(held_out.rest(), factors, settings, 1)
-    options = {"name": "test", "keep_scales": True, "with_metric": False}
-    judged = sweep(inputs, HeldOutWeights(held_out), settings, execution, **options)
-    errors = {}
-    for scale, blocks in zip(judged.scales, judged.blocks, strict=True):
-        U = blocks.values[blocks.row_labels][:, blocks.column_labels]
-        errors[scale.l, scale.k] = np.mean((U - X)[held_out.rows, held_out.columns] ** 2)
+    return Execution(None, None, reporter)
 
-    result = run_passes(X, settings, execution)
-    found = {(s.l, s.k): s.weight for s in result.scales}
-    shared = [place for place in found if place in errors]
-    assert len(shared) >= 10
-    expected = np.array([(errors[place] + held_out.floor) ** -10.0 for place in shared])
-    ratio = np.array([found[place] for place in shared]) / expected
-    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
-    assert sum(found.values()) + result.low_rank_weight == pytest.approx(1.0)
-    if first_graphs == "low-rank":
-        A, B = factors
-        error = np.mean((A @ B.T - X)[held_out.rows, held_out.columns] ** 2) + held_out.floor
-        assert result.low_rank_weight == pytest.approx(ratio[0] * error**-10.0)
+
+@pytest.mark.parametrize("first_graphs", ["completed", "masked"])
+def test_learned_weights_combine_what_the_folds_have_not_seen(first_graphs):
+    X = standard_matrix()
+    model = CoManifold(first_graphs=first_graphs, tol=1e-2, start_scale=(-3, -3), keep_scales=True)
+    settings = check_settings(model)
+    folds = held_out_folds(X)
+    assert len(folds) == 5
+    predictions = {}
+    for fold in folds:
+        at = fold.rows, fold.columns
+        inputs = prepare_first_pass(fold.rest(), settings, 1)
+        swept = sweep(
+            inputs, CostWeights(0.0), settings, execution(), name="x", outputs=Outputs(True, False)
+        )
+        for scale, blocks in zip(swept.scales, swept.blocks, strict=True):
+            predictions.setdefault((scale.l, scale.k), []).append(blocks.expand()[at])
+        for kind in PATH_KINDS:
+            for step, estimate in enumerate(completion_path(fold.rest(), kind)):
+                predictions.setdefault((kind, step), []).append(estimate[at])
+    result = run_passes(X, settings, execution())
+    found = {(s.l, s.k): s.weight for s in result.scales if s.weight > 0.0}
+    for completion in result.completions:
+        kind = next(
+            kind
+            for kind in PATH_KINDS
+            if (kind.effects, kind.variance) == (completion.effects, completion.variance)
+        )
+        found[kind, completion.step] = completion.weight
+    assert sum(found.values()) == pytest.approx(1.0)
+    # The members of the fit are those that all folds have; of these it must be the best choice.
+    shared = [member for member in predictions if len(predictions[member]) == len(folds)]
+    assert set(found) <= set(shared)
+    values = np.concatenate([fold.values for fold in folds])
+    of_found = np.column_stack([np.concatenate(predictions[member]) for member in found])
+    error = np.mean((of_found @ list(found.values()) - values) ** 2)
+    everything = np.column_stack([np.concatenate(predictions[member]) for member in shared])
+    prior = np.array([2.0 ** (-0.5 * sum(m)) if isinstance(m[0], int) else 0.0 for m in shared])
+    prior /= prior.sum()
+    weights = combination_weights(everything, values, prior)
+    assert error < 1.02 * np.mean((everything @ weights - values) ** 2)
+
+
+def test_filled_in_values_are_the_weighted_mean_of_the_members():
+    X = standard_matrix(3)
+    settings = check_settings(CoManifold(keep_scales=True))
+    result = run_passes(X, settings, execution())
+    expected = sum(
+        scale.weight * blocks.expand()
+        for scale, blocks in zip(result.scales, result.blocks, strict=True)
+    )
+    for completion in result.completions:
+        kinds = {(kind.effects, kind.variance): kind for kind in PATH_KINDS}
+        kind = kinds[completion.effects, completion.variance]
+        path = list(completion_path(X, kind))
+        expected = expected + completion.weight * path[completion.step]
+    missing = np.isnan(X)
+    np.testing.assert_allclose(result.filled[missing], expected[missing], atol=1e-9)
+
+
+def test_folds_hold_out_different_entries_and_leave_no_row_empty():
+    X = standard_matrix(4, missing=0.7)
+    X = X[~np.isnan(X).all(axis=1)][:, ~np.isnan(X).all(axis=0)]
+    folds = held_out_folds(X)
+    places = [set(zip(fold.rows, fold.columns, strict=True)) for fold in folds]
+    assert sum(map(len, places)) == len(set.union(*places)) > 20
+    for fold in folds:
+        assert not np.isnan(fold.rest()).all(axis=0).any()
+        assert not np.isnan(fold.rest()).all(axis=1).any()
+
+
+def test_number_and_size_of_folds_follow_the_number_of_entries():
+    rng = np.random.default_rng(0)
+
+    def folds_of(n_rows, n_columns):
+        X = rng.normal(size=(n_rows, n_columns))
+        X[rng.random(X.shape) < 0.2] = np.nan
+        return [len(fold.values) for fold in held_out_folds(X)]
+
+    assert [len(folds_of(*shape)) for shape in ((40, 30), (100, 100), (200, 200))] == [5, 2, 1]
+    (largest,) = folds_of(700, 600)
+    assert 15_000 < largest <= 20_000
+    assert held_out_folds(np.ones((4, 4))) == []
 
 
 def test_later_passes_build_graphs_from_the_distances_of_the_one_before():
@@ -65,3 +124,11 @@ def test_later_passes_build_graphs_from_the_distances_of_the_one_before():
             expected = Graph.from_distances(getattr(before, f"{mode}_distances_"), 5)
             graph = getattr(after, f"{mode}_graph_")
             np.testing.assert_array_equal(graph.edges, expected.edges)
+
+
+def test_passes_with_learned_weights_start_from_the_weights_of_the_paper():
+    X = standard_matrix(2)
+    before = CoManifold(scale_weights="cost", first_graphs="masked").fit(X)
+    after = CoManifold(n_passes=2, first_graphs="masked").fit(X)
+    expected = Graph.from_distances(before.row_distances_, 5)
+    np.testing.assert_array_equal(after.row_graph_.edges, expected.edges)

@@ -1,10 +1,14 @@
-"""Sweeps over a surface: the weights of scales."""
+"""Sweeps over a surface: the weights of scales, and which scales are solved."""
 
 import numpy as np
+import pytest
+from oracles.fits import holes
 
-from comanifold._fit.sweep import CostWeights, FixedWeights, HeldOutWeights
-from comanifold.model_selection import HeldOut
-from comanifold.solvers import Certificate, Scale
+from comanifold import CoManifold
+from comanifold._fit.passes import prepare_first_pass
+from comanifold._fit.progress import ProgressReporter
+from comanifold._fit.settings import Execution, check_settings
+from comanifold._fit.sweep import CostWeights, Outputs, ScaleWeights, sweep
 
 
 def test_weights_by_cost():
@@ -12,25 +16,63 @@ def test_weights_by_cost():
     assert CostWeights(0.0)(2, 4) == 1.0
 
 
-def test_weights_fall_with_the_held_out_error():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 15))
-    X[rng.random(X.shape) < 0.3] = np.nan
-    held_out = HeldOut(X)
-    rows, columns = np.arange(20), np.arange(15)
-    weigh = HeldOutWeights(held_out)
-    truth = np.nan_to_num(X)
-    weights = [weigh(0, 0, truth + error, rows, columns) for error in (0.5, 1.0, 2.0)]
-    errors = np.array([0.5, 1.0, 2.0]) ** 2 + held_out.floor
-    np.testing.assert_allclose(weights, errors**-10.0)
-    assert np.isfinite(weigh(0, 0, truth, rows, columns))
+@pytest.fixture(params=["symmetric", "paper"])
+def run(request):
+    """A function that sweeps a surface, and the first scale of it."""
+    X = holes(14, 12)
+    X = (X - np.nanmean(X)) / np.nanstd(X)
+    settings = check_settings(CoManifold(traversal=request.param, start_scale=(-4, -5)))
+    reporter = ProgressReporter()
+    reporter.begin_pass("solving")
+    execution = Execution(None, None, reporter)
+    inputs = prepare_first_pass(X, settings, 1)
+
+    def run(weights, **outputs):
+        return sweep(inputs, weights, settings, execution, name="x", outputs=Outputs(**outputs))
+
+    def scale_weights(weights):
+        return ScaleWeights(weights, (-4, -5), request.param, 1)
+
+    return run, scale_weights
 
 
-def test_fixed_weights_are_those_of_the_nearest_scale():
-    def scale(l, k, weight):
-        return Scale(l, k, 1, 1, 0.0, Certificate(0.0), 1, "converged", 0.0, weight)
+def weights_of(swept):
+    return {(scale.l, scale.k): scale.weight for scale in swept.scales}
 
-    weigh = FixedWeights([scale(0, 0, 2.0), scale(0, 1, 4.0), scale(1, 0, 8.0)])
-    assert (weigh(0, 0), weigh(0, 1), weigh(1, 0)) == (0.25, 0.5, 1.0)
-    assert weigh(0, 5) == 0.5
-    assert weigh(1, 1) == 0.75  # as far from both: their mean
+
+def test_only_the_ways_to_scales_with_a_weight_are_solved(run):
+    run, scale_weights = run
+    whole = weights_of(run(CostWeights(0.0)))
+    chosen = list(whole)[3], list(whole)[-1], list(whole)[len(whole) // 2]
+    weights = dict(zip(chosen, (0.5, 0.3, 0.2), strict=True))
+    found, kept = (run(scale_weights(weights), keep_scales=keep) for keep in (False, True))
+    assert len(found.scales) < len(whole)
+    assert set(weights_of(kept)) == set(whole)
+    for swept in (found, kept):
+        assert {place: w for place, w in weights_of(swept).items() if w} == weights
+    for one, other in zip(found.metric.distances(), kept.metric.distances(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+    np.testing.assert_allclose(found.metric.filled, kept.metric.filled, rtol=1e-13)
+
+
+def test_weights_past_the_end_go_to_the_nearest_scale(run):
+    run, scale_weights = run
+    whole = weights_of(run(CostWeights(0.0)))
+    l, _ = next(iter(whole))
+    farthest = max(place[1] for place in whole if place[0] == l)
+    found = weights_of(run(scale_weights({(l, 40): 0.25, (l, farthest): 0.5, (30, 30): 0.25})))
+    assert found[l, farthest] == 0.75
+    assert sum(found.values()) == pytest.approx(1.0)
+
+
+def test_there_is_a_scale_even_if_none_has_a_weight(run):
+    run, scale_weights = run
+    assert weights_of(run(scale_weights({}))) == {(-4, -5): 0.0}
+
+
+def test_estimates_at_entries(run):
+    run, _ = run
+    entries = np.array([0, 3, 5]), np.array([2, 2, 7])
+    swept = run(CostWeights(0.0), keep_scales=True, entries=entries, metric=False)
+    for blocks, predicted in zip(swept.blocks, swept.predictions, strict=True):
+        np.testing.assert_array_equal(predicted, blocks.expand()[entries])

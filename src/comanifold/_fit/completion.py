@@ -160,6 +160,8 @@ def row_and_column_effects(X: Array) -> Array:
     Effects are shrunk towards zero, those of rows and columns with few observed entries more;
     the variances that decide how much are found by expectation maximisation.
     """
+    if prefer_transposed(X):  # the effects are found in turns
+        return row_and_column_effects(X.T).T
     observed = ~np.isnan(X)
     mean = float(X[observed].mean())
     Z = np.where(observed, X - mean, 0.0)

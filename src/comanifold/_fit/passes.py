@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import check_backend, in_parallel, plain_interrupts, single_threaded_blas
+from .._parallel import check_backend, in_threads, plain_interrupts, single_threaded_blas
 from ..graphs import CandidatePairs, Graph, Pairs
 from ..metrics import add_variances
 from ..model_selection import HeldOut, held_out_folds
@@ -153,13 +153,12 @@ def _judge(
     start: tuple[int, int],
 ) -> dict[Member, Array]:
     """Return what each member predicts for the entries of a fold, fitted without them."""
-    calls = ((_predict_numbered, (fold, i)) for i in range(len(PATH_KINDS)))
-    with in_parallel(calls, n_jobs=execution.n_jobs, prefer="threads") as results:
-        paths = dict(results)
+    calls = [(_predict, (fold, kind)) for kind in PATH_KINDS]
+    paths = in_threads(calls, n_jobs=execution.n_jobs)
     predictions: dict[Member, Array] = {
         (kind, step): predicted
-        for i, kind in enumerate(PATH_KINDS)
-        for step, predicted in enumerate(paths[i])
+        for kind, path in zip(PATH_KINDS, paths, strict=True)
+        for step, predicted in enumerate(path)
     }
     name = f"fold-{number}-pass"
     inputs = _prepare_last_pass(fold.rest(), settings, execution, stride, name, start)
@@ -175,9 +174,9 @@ def _judge(
     return predictions
 
 
-def _predict_numbered(fold: HeldOut, number: int) -> tuple[int, Array]:
+def _predict(fold: HeldOut, kind: PathKind) -> Array:
     with single_threaded_blas():
-        return number, predict_along_path(fold, PATH_KINDS[number])
+        return predict_along_path(fold, kind)
 
 
 def _combine(
@@ -220,23 +219,22 @@ def _add_completions(
     X: Array, weights: dict[PathKind, dict[int, float]], swept: Sweep, n_jobs: int | None
 ) -> list[Completion]:
     """Add the completions that have a weight to the distances; return them."""
-    calls = ((_complete_kind, (X, kind, sorted(steps))) for kind, steps in weights.items())
-    with in_parallel(calls, n_jobs=n_jobs, prefer="threads") as results:
-        found = dict(results)
+    calls = [(_complete, (X, kind, sorted(steps))) for kind, steps in weights.items()]
+    found = in_threads(calls, n_jobs=n_jobs)
     completions = []
     labels = np.arange(X.shape[0]), np.arange(X.shape[1])
-    for kind, steps in weights.items():
-        for step, estimate in zip(sorted(steps), found.pop(kind), strict=True):
+    for (kind, steps), estimates in zip(weights.items(), found, strict=True):
+        for step, estimate in zip(sorted(steps), estimates, strict=True):
             swept.metric.add(np.ascontiguousarray(estimate), *labels, steps[step])
             completions.append(Completion(kind.effects, kind.variance, step, steps[step]))
     return completions
 
 
-def _complete_kind(X: Array, kind: PathKind, steps: list[int]) -> tuple[PathKind, list[Array]]:
+def _complete(X: Array, kind: PathKind, steps: list[int]) -> list[Array]:
     """Return the estimates at some steps of a path."""
     with single_threaded_blas():
         path = zip(range(steps[-1] + 1), completion_path(X, kind), strict=False)
-        return kind, [estimate for number, estimate in path if number in steps]
+        return [estimate for number, estimate in path if number in steps]
 
 
 def _result(
@@ -246,7 +244,8 @@ def _result(
     metric = swept.metric
     missing = np.isnan(inputs.X)
     of_modes = [
-        metric.total_weight**2 * mode_variances(judgement.errors, missing, axis) for axis in (1, 0)
+        metric.total_weight**2 * mode_variances(judgement.errors, missing, mode)
+        for mode in ("row", "column")
     ]
     row_distances, column_distances = (
         add_variances(distances, variance)

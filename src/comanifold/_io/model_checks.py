@@ -112,8 +112,9 @@ def _check_errors(state: FittedState) -> None:
         if np.shape(found) != np.shape(right) or not _is_close(found, right, 1e-6):
             raise ValueError(f"errors.{name} is not that of the held-out entries")
     missing = np.isnan(values)
-    for mode, axis in (("row", 1), ("column", 0)):
-        variances = mode_variances(errors, missing, axis) * (state.total_weight * state.scale) ** 2
+    unit = (state.total_weight * state.scale) ** 2
+    for mode in ("row", "column"):
+        variances = unit * mode_variances(errors, missing, mode)
         if not _is_close(state.mode(mode)[0].variances, variances, 0.0, 1e-6):
             raise ValueError(f"{mode}.variances are not those of errors")
 
