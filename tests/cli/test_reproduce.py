@@ -56,6 +56,22 @@ def test_invalid_options_are_errors_without_a_traceback(arguments, words, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("module", "package"), [("pandas", "pandas"), ("umap", "umap-learn")])
+def test_a_missing_package_is_named_at_once(module, package, tmp_path):
+    code = f"import sys; sys.modules[{module!r}] = None; from comanifold.cli import main; main()"
+    result = subprocess.run(
+        [sys.executable, "-c", code, "reproduce", "appendix"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 1
+    assert f"this needs {package}: pip install 'comanifold[experiments]'" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_missing_data_are_an_error_at_once(tmp_path):
     result = comanifold(
         "reproduce", "--out", tmp_path / "out", env={"COMANIFOLD_DATA": str(tmp_path)}

@@ -178,8 +178,9 @@ def _index_figure(table: pd.DataFrame) -> Figure:
     for ax, (data_set, title) in zip(axes, titles.items(), strict=True):
         part = select(table, data_set=data_set)
         for name in METHODS:
-            scores = select(part, method=name).groupby("fraction")["ari"]
-            _line(ax, scores, name, is_main=name in _COMPARED)
+            scores = select(part, method=name)
+            if len(scores):  # with three coordinates, only of nested methods
+                _line(ax, scores.groupby("fraction")["ari"], name, is_main=name in _COMPARED)
         ax.set(title=title, xlabel="missing entries (%)", ylim=(-0.02, 1.02))
         ax.grid(axis="y", lw=0.3)
     count = table["realization"].nunique()
@@ -280,8 +281,9 @@ def draw_geometry(tables: Tables) -> Figures:
     """Draw the scores of embeddings against the points in space."""
     table = tables["geometry"]
     panels = list(table.groupby(["data_set", "mode", "metric"], sort=True).groups)
-    figure = new_figure(11.5, 7.5)
-    axes = figure.subplots(-(-len(panels) // 4), 4, sharey=True).ravel()
+    n_lines = -(-len(panels) // 4)
+    figure = new_figure(11.5, n_lines * (0.62 + 0.14 * len(METHODS)))
+    axes = figure.subplots(n_lines, 4, sharey=True).ravel()
     order = list(reversed(METHODS))
     for ax, (data_set, mode, metric) in zip(axes, panels, strict=False):
         part = select(table, data_set=data_set, mode=mode, metric=metric)

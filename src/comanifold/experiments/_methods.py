@@ -4,9 +4,12 @@ Every method has its default parameters, and chooses what it has to choose witho
 diffusion maps have the same local bandwidth, except those of "as in the paper".
 """
 
+import threading
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +29,10 @@ from ..datasets import load_lung500, make_linkage, make_linkage2, remove_entries
 from ..model_selection import HeldOut
 
 Array = NDArray[np.float64]
+
+# `_umap` imports it, because that takes seconds; a run without it should end at once.
+if find_spec("umap") is None:
+    raise ModuleNotFoundError("the experiments need umap-learn", name="umap-learn")
 
 # How each complete data set is made; it is the same in every experiment.
 DATA_SETS: dict[str, Callable[[], Bunch]] = {
@@ -101,6 +108,12 @@ Points = dict[str, Array]
 _COSTS = 2.0 ** np.arange(-3, 8, 2)
 _WEIGHT_DECAYS = (0.03, 0.3, 3.0)
 
+# The default of UMAP.
+_UMAP_NEIGHBORS = 15
+
+# UMAP is compiled for threads, and where these are Numba's own, two calls at a time abort.
+_umap_lock = threading.Lock()
+
 
 @dataclass(frozen=True)
 class Method:
@@ -143,6 +156,23 @@ def _nlpca(X: Array, n_components: int, seed: int) -> Array:
 
 def _filled(imputer: str, X: Array, n_components: int, _seed: int) -> Array:
     return FilledDiffusionMap(imputer, n_components).fit_transform(X)
+
+
+def _umap(imputer: str, X: Array, n_components: int, seed: int) -> Array:
+    """Fill in the matrix, then UMAP with its default parameters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImportWarning)  # that there is no TensorFlow
+        from umap import UMAP
+
+    filled = choose_imputer(imputer, X.shape[1]).fit_transform(X)
+    model = UMAP(
+        min(_UMAP_NEIGHBORS, len(X) - 1),  # it warns if there are fewer points
+        n_components=n_components,
+        random_state=seed,
+        n_jobs=1,  # all it can do with a seed, and it warns of any other number
+    )
+    with _umap_lock:
+        return np.asarray(model.fit_transform(filled), dtype=float)
 
 
 def _masked(X: Array, n_components: int, _seed: int) -> Array:
@@ -188,7 +218,7 @@ def _separate(embed: Callable[[Array, int, int], Array]) -> Callable[..., Points
 OURS = "comanifold"
 PAPER = "comanifold-paper"
 
-# In the colours of Okabe and Ito, which the colour-blind can tell apart.
+# In the colours of Okabe and Ito, and for UMAP of Tol, which the colour-blind can tell apart.
 METHODS = {
     OURS: Method("comanifold", "#0072B2", partial(_ours, CoManifold)),
     PAPER: Method(
@@ -209,6 +239,20 @@ METHODS = {
     ),
     "dm-knn": Method(
         "KNN imputation, diffusion map", "#999999", _separate(partial(_filled, "knn")), marker="X"
+    ),
+    "umap-soft": Method(
+        "SoftImpute, UMAP",
+        "#882255",
+        _separate(partial(_umap, "soft")),
+        marker="*",
+        is_nested=False,
+    ),
+    "umap-knn": Method(
+        "KNN imputation, UMAP",
+        "#332288",
+        _separate(partial(_umap, "knn")),
+        marker="d",
+        is_nested=False,
     ),
     "isomap": Method("Isomap, nan_euclidean", "#000000", _separate(_isomap), marker="<"),
     "convex": Method(

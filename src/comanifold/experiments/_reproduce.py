@@ -42,6 +42,7 @@ _SHOWN_VERSIONS = (
     "pandas",
     "scikit-learn",
     "scipy",
+    "umap-learn",
 )
 
 # Data sets made from points in space.
