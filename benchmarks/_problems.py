@@ -15,8 +15,7 @@ from comanifold.datasets import load_lung500
 PARTS = {
     "solving scales": ("surface.py", "solve"),
     "adding up distances": ("metrics.py", "add"),
-    "choosing the low rank": ("low_rank.py", "__init__"),
-    "low-rank completion": ("low_rank.py", "factors"),
+    "completions": ("completion.py", "completion_path"),
     "nearest neighbours": ("_graph.py", "nearest_neighbors"),
     "candidate pairs": ("_pairs.py", "__init__"),
     "diffusion maps": ("diffusion_map.py", "fit"),

@@ -5,7 +5,8 @@ Which scales should count? Learned weights and weights by cost
 The distance between two rows is a weighted sum over all scales. The paper gives a scale the weight
 (row cost times column cost)^alpha with alpha = -1/2: the smaller alpha, the more fine scales count.
 In comanifold this is ``scale_weights="cost"``. The default, ``scale_weights="learned"``, holds out
-a tenth of the observed entries and weights each scale by how well it predicts them.
+observed entries and finds the combination of scales, and of completions by a Gaussian model, that
+predicts them best.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +24,8 @@ kinds = [
 # %%
 # The error of the filled-in entries against alpha, for two matrices with 60% missing. For the
 # curve, which coarse scales do not resolve, much depends on alpha; for the checkerboard, little. No
-# single alpha is best for both. The learned weights are better than any alpha for the curve (they
-# can also give weight to a low-rank completion), and close to the best for the checkerboard.
+# single alpha is best for both. The learned weights are better than any alpha for the curve (to
+# which completions contribute), and close to the best for the checkerboard.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 for ax, (name, data, noise) in zip(axes, kinds, strict=True):

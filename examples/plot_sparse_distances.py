@@ -31,7 +31,7 @@ for ax, (kind, model) in zip(axes, models.items(), strict=True):
 
 # %%
 # The distances that are computed are nearly those of the dense fit: the scales have similar
-# weights, and the first graphs come from the same low-rank completion.
+# weights, and the first graphs come from the same completed matrix.
 
 kept = models["sparse"].row_distances_.tocoo()
 of_all = models["dense"].row_distances_[kept.row, kept.col]

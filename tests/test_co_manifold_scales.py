@@ -34,7 +34,8 @@ def test_estimates_are_constant_on_their_blocks(model):
 
 
 def test_the_filled_in_matrix_is_the_weighted_mean_of_the_scales():
-    model = CoManifold(keep_scales=True, first_graphs="masked").fit(random_matrix(7, 20, 16))
+    parameters = {"keep_scales": True, "scale_weights": "cost", "first_graphs": "masked"}
+    model = CoManifold(**parameters).fit(random_matrix(7, 20, 16))
     assert not len(model.completions_["weight"])
     weights = [s.weight for s in scales_of(model)]
     stack = [model.filled_at(s.l, s.k) for s in scales_of(model)]

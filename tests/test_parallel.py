@@ -131,7 +131,7 @@ def test_a_killed_worker_of_dask_costs_no_results(client, tmp_path):
 
     def kill():
         deadline = time.monotonic() + 120
-        while not list(tmp_path.glob("pass*.npz")) and time.monotonic() < deadline:
+        while not list(tmp_path.glob("fold*.npz")) and time.monotonic() < deadline:
             time.sleep(0.005)
         os.kill(worker, signal.SIGKILL)
 

@@ -224,7 +224,7 @@ class CoManifold(
     row_support_, column_support_ : ndarray
         What the place of a row or column rests on: the mean over its entries of 1 for an observed
         one, and of the explained part of the variance for a filled-in one. From 0, nothing is
-        known, to 1, everything is. NaN where no entries could be held out.
+        known, to 1, everything is. Filled-in entries count 0 if none could be held out.
     row_linkage_, column_linkage_ : ndarray
         With `keep_scales`: the tree in which clusters join while the costs grow, as a SciPy
         linkage matrix whose heights are costs of that mode. In the traversal of the paper, each
@@ -457,8 +457,8 @@ class CoManifold(
                 "graph_": of_mode.graph,
                 "distances_": expand_to_full(of_mode.distances, observed, observed),
             }
-            known = np.maximum(1.0 - (self.filled_std_ / state.scale) ** 2, 0.0)
-            attributes["support_"] = known.mean(axis=1 if mode == "row" else 0)
+            known = np.nan_to_num(1.0 - (self.filled_std_ / state.scale) ** 2, nan=0.0)
+            attributes["support_"] = np.maximum(known, 0.0).mean(axis=1 if mode == "row" else 0)
             for name in ("affinity_", "eigenvalues_"):
                 vars(self).pop(f"{mode}_{name}", None)  # of an earlier fit
             if isinstance(of_mode.embedding, DiffusionMap):

@@ -136,7 +136,12 @@ class MultiScaleMetric:
 
 
 def add_variances(distances: Any, variances: Array) -> Any:
-    """Return sqrt(d_ij^2 + v_i + v_j) for i != j, dense or sparse as the distances are."""
+    """Return sqrt(d_ij^2 + v_i + v_j - 2 min v) for i != j, dense or sparse as the distances are.
+
+    What all points have in common is left out: it changes no order of distances, but would make
+    them more alike.
+    """
+    variances = variances - variances.min()
     if not variances.any():
         return distances
     if sparse.issparse(distances):
@@ -146,8 +151,8 @@ def add_variances(distances: Any, variances: Array) -> Any:
         data = np.sqrt(distances.data**2 + added)
         return sparse.csr_array((data, columns, distances.indptr), shape=distances.shape)
     squares = distances**2
-    squares += variances[:, None]
-    squares += variances
+    for row, variance in zip(squares, variances, strict=True):
+        row += variance + variances
     np.fill_diagonal(squares, 0.0)
     return np.sqrt(squares, out=squares)
 

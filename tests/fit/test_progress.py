@@ -139,8 +139,9 @@ def test_a_progress_that_cannot_be_called_is_refused():
 def test_verbose_fits_log_to_the_handlers_of_the_user(caplog, capfd):
     with caplog.at_level(logging.INFO, logger="comanifold"):
         CoManifold(verbose=1).fit(holes())
-    assert [r.levelno for r in caplog.records] == [logging.INFO] * 2
-    assert "pass with entries held out 1 of 1" in caplog.text
+    assert [r.levelno for r in caplog.records] == [logging.INFO] * 6
+    assert "fold 5: " in caplog.text
+    assert "pass 1 of 1: " in caplog.text
     assert capfd.readouterr().err == ""
     assert not logging.getLogger("comanifold").handlers
 

@@ -48,7 +48,6 @@ def edit_array(saved, name, change):
         ("mean", [np.nan, np.inf, 1.0]),
         ("scale", [0.0, -1.0, np.nan, np.inf, 2.0]),
         ("total_weight", [0.0, -1.0, np.nan, np.inf, 2.0]),
-        ("low_rank_weight", [-0.1, np.nan, np.inf, 2.0]),
         ("traversal", ["other", 3, None]),
     ],
 )
@@ -57,6 +56,48 @@ def test_impossible_numbers_are_refused_by_name(saved, name, values):
         edit_json(saved, lambda d, value=value: d["state"].update({name: value}))
         with pytest.raises(ValueError, match=rf"': .*\b{name} "):
             CoManifold.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("weight", -0.1, "the weight of a completion must be finite"),
+        ("weight", np.nan, "the weight of a completion must be finite"),
+        ("weight", 2.0, "total_weight is"),
+        ("step", -1, "the step of a completion must be finite"),
+    ],
+)
+def test_impossible_completions_are_refused(saved, name, value, words):
+    edit_json(saved, lambda d: d["state"]["completions"][0].update({name: value}))
+    with pytest.raises(ValueError, match=words):
+        CoManifold.load(saved)
+
+
+def test_errors_that_are_not_those_of_the_held_out_entries_are_refused(saved):
+    for name, words in (
+        ("errors.scores", "errors.scores is not that of the held-out entries"),
+        ("errors.row_factors", "errors.row_factors is not that"),
+        ("held_out.predicted", "errors.deviation is not that"),
+        ("row.variances", "row.variances are not those of errors"),
+    ):
+        copy = shutil.copytree(saved, saved.with_name(name))
+        edit_array(copy, name, lambda array: np.multiply(array, 1.5, out=array))
+        with pytest.raises(ValueError, match=words):
+            CoManifold.load(copy)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: np.copyto(rows[:1], 10**6), "held_out.rows are out of range"),
+        (lambda rows: np.copyto(rows[:1], -1), "held_out.rows are out of range"),
+        (lambda rows: np.copyto(rows, np.roll(rows, 1)), "held_out has entries that are missing"),
+    ],
+)
+def test_held_out_entries_are_observed_ones(saved, change, words):
+    edit_array(saved, "held_out.rows", change)
+    with pytest.raises(ValueError, match=words):
+        CoManifold.load(saved)
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def test_a_model_that_is_being_replaced_is_one_or_the_other(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d: d.update(format_version=3, comanifold="9.0"), "comanifold 9.0.*update"),
+        (lambda d: d.update(format_version=4, comanifold="9.0"), "comanifold 9.0.*update"),
         (
             lambda d: d.update(format_version=1, comanifold="0.0.1"),
             r"saved by comanifold 0\.0\.1 in version 1 .*fit the model again, or load it with",
@@ -277,7 +277,10 @@ def test_a_model_that_is_being_replaced_is_one_or_the_other(tmp_path):
         (lambda d: d["parameters"].update(embedding={"class": "Log"}), "embedding"),
         (lambda d: d["parameters"].update(embedding={"class": "DiffusionMap"}), "precomputed"),
         (lambda d: d["state"].update(mean="much"), "mean must be of type float"),
-        (lambda d: d["state"].update(low_rank_weight=True), "low_rank_weight must be of type"),
+        (lambda d: d["state"].update(completions=True), "completions must be of type list"),
+        (lambda d: d["state"]["completions"].append({"step": 1}), "fields of Completion"),
+        (lambda d: d["state"]["held_out"].pop("rows"), "fields of HeldOutPredictions"),
+        (lambda d: d["state"]["errors"].update(deviation="x"), "deviation must be of type float"),
         (lambda d: d["state"].update(traversal="other"), "traversal"),
         (lambda d: d["state"].pop("scale"), "fields of FittedState"),
         (lambda d: d["state"]["scales"][0].update(l="low"), r"scales\.0\.l must be of type int"),

@@ -66,10 +66,11 @@ def _distances_of_row(
 ) -> tuple[Indices, Array]:
     """Return the fitted rows to which a new row has a distance, and the distances."""
     nearest, weights, completed = _complete(row, filled)
+    of_points = variances.of_points - variances.of_points.min()
     factors, sums = np.zeros(len(filled)), np.zeros(len(filled))
     for j, weight in zip(nearest, weights, strict=True):
         places, apart = _stored(distances, j)
-        added = variances.of_points[places] + variances.of_points[j]
+        added = of_points[places] + of_points[j]
         apart = np.sqrt(np.maximum(apart**2 - added, 0.0))
         plain = total_weight * np.linalg.norm(filled[places] - filled[j], axis=1)
         differ = plain > 1e-7 * plain.max()
@@ -78,8 +79,8 @@ def _distances_of_row(
     places = np.flatnonzero(sums)
     straight = total_weight * np.linalg.norm(filled[places] - completed, axis=1)
     apart = straight * factors[places] / sums[places]
-    own = float(variances.of_entries[np.isnan(row)].sum())
-    return places, np.sqrt(apart**2 + own + variances.of_points[places])
+    own = float(variances.of_entries[np.isnan(row)].sum()) - variances.of_points.min()
+    return places, np.sqrt(np.maximum(apart**2 + own + of_points[places], 0.0))
 
 
 def _stored(distances: Any, i: int) -> tuple[Indices, Array]:
