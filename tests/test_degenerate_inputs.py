@@ -85,8 +85,9 @@ def test_duplicated_rows():
     model = CoManifold().fit(X)
     apart = model.row_distances_.reshape(8, 4, 8, 4)
     for i in range(8):
-        # Completions are computed in blocks of rows: equal up to rounding errors.
-        assert apart[i, :, i].max() <= 0.01 * model.row_distances_.max()
+        # Not zero: what is missing of both, which may differ, counts.
+        assert apart[i, :, i].max() <= 0.02 * model.row_distances_.max()
+        assert apart[i, :, i].max() < np.delete(apart[i], i, axis=1).min()
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])

@@ -6,7 +6,7 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 
 from comanifold import CoManifold
 from comanifold._embedding.clusters import embedding_order, nested_linkage
-from comanifold.datasets import make_checkerboard, make_curve, remove_entries
+from comanifold.datasets import make_checkerboard, remove_entries
 
 
 @pytest.fixture(scope="module")
