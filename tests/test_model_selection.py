@@ -5,11 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.fits import random_matrix
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import KNNImputer
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 
-from comanifold import CoManifold
+from comanifold import CoManifold, model_selection
+from comanifold.baselines import SoftImpute
 from comanifold.datasets import make_curve, remove_entries
-from comanifold.model_selection import HeldOut, held_out_errors, hold_out
+from comanifold.model_selection import (
+    HeldOut,
+    HeldOutErrors,
+    compare_held_out,
+    held_out_errors,
+    hold_out,
+)
 
 
 def curve(missing=0.4, seed=0):
@@ -64,10 +73,73 @@ def test_errors_against_their_definition():
     assert errors.model == pytest.approx(error(np.zeros(len(truth))))
     assert errors.row_means == pytest.approx(error(np.nanmean(rest, axis=1)[i]))
     assert errors.column_means == pytest.approx(error(np.nanmean(rest, axis=0)[j]))
+    assert errors.knn == pytest.approx(error(KNNImputer().fit_transform(rest)[i, j]))
+    assert errors.soft_impute == pytest.approx(error(SoftImpute().fit_transform(rest)[i, j]))
     filled[i[0], j[0]] = np.nan
     assert held_out_errors(held_out, filled) is None
     constant = hold_out(np.ones((20, 20)), random_state=0)
     assert held_out_errors(constant, np.ones((20, 20))) is None
+
+
+class TestComparison:
+    @pytest.mark.filterwarnings("ignore:the entry")
+    def test_all_methods_predict_each_fold_without_it(self):
+        X = 1e6 + curve(0.3)  # not in standard units
+        X[3, 3] = 1e13
+        model = CoManifold().fit(X)
+        assert model.ignored_entries_.tolist() == [[3, 3]]
+        found, errors = model.held_out_, compare_held_out(model)
+        assert len(np.unique(found["fold"])) > 1
+        X[3, 3] = np.nan
+        predicted = {"row_means": [], "column_means": [], "knn": [], "soft_impute": []}
+        for fold in np.unique(found["fold"]):
+            i, j = (found[name][found["fold"] == fold] for name in ("row", "column"))
+            rest = X - model.mean_
+            rest[i, j] = np.nan
+            predicted["row_means"].append(np.nanmean(rest, axis=1)[i])
+            predicted["column_means"].append(np.nanmean(rest, axis=0)[j])
+            predicted["knn"].append(KNNImputer().fit_transform(rest)[i, j])
+            predicted["soft_impute"].append(SoftImpute().fit_transform(rest)[i, j])
+        order = np.argsort(found["fold"], kind="stable")
+        truth = found["value"][order] - model.mean_
+        predicted["model"] = [found["predicted"][order] - model.mean_]
+        for name, parts in predicted.items():
+            error = np.sqrt(np.mean((np.concatenate(parts) - truth) ** 2)) / truth.std()
+            assert getattr(errors, name) == pytest.approx(error, rel=1e-5), name
+        assert errors.n_held_out == len(truth)
+
+    def test_means_alone(self):
+        model = CoManifold().fit(curve())
+        whole, quick = compare_held_out(model), compare_held_out(model, only_means=True)
+        assert quick == HeldOutErrors(
+            whole.n_held_out, whole.model, whole.row_means, whole.column_means
+        )
+        assert list(quick.others) == ["row means", "column means"]
+        assert whole.others["KNN"] == whole.knn
+
+    def test_slow_methods_are_left_out_for_large_matrices(self, monkeypatch):
+        model = CoManifold().fit(curve())
+        monkeypatch.setattr(model_selection, "_MAX_ROWS_FOR_KNN", 59)
+        errors = compare_held_out(model)
+        assert errors.knn is None
+        assert errors.soft_impute > 0
+        monkeypatch.setattr(model_selection, "_MAX_SIDE_FOR_SOFT_IMPUTE", 39)
+        assert list(compare_held_out(model).others) == ["row means", "column means"]
+
+    @pytest.mark.parametrize(
+        "X",
+        [
+            np.random.default_rng(0).normal(size=(9, 8)),  # nothing is missing
+            np.where(np.eye(9, 8) > 0, np.nan, 1.0),  # constant
+        ],
+    )
+    def test_nothing_to_compare(self, X):
+        assert compare_held_out(CoManifold().fit(X)) is None
+
+    def test_it_needs_a_fit_that_holds_out(self):
+        assert compare_held_out(CoManifold(scale_weights="cost").fit(curve())) is None
+        with pytest.raises(NotFittedError):
+            compare_held_out(CoManifold())
 
 
 class TestScore:

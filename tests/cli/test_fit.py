@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from comanifold import CoManifold, report
 from comanifold.cli._fit import unreliable_estimates
 from comanifold.datasets import make_curve, remove_entries
-from comanifold.model_selection import HeldOutErrors
+from comanifold.model_selection import HeldOutErrors, compare_held_out
 from comanifold.tables import Table, read_cells, read_table, write_table
 
 MANIFEST = ".comanifold.json"
@@ -34,6 +36,12 @@ def test_all_results_are_written_and_those_of_the_model(comanifold, file, board)
         assert words in result.text
     for line in ("clusters", "structure", "held out", "warnings", "files"):
         assert f"\n  {line} " in result.text
+    number = r"\d\.\d\d"
+    assert re.search(
+        rf"held out   error {number} of a standard deviation on \d+ entries; KNN {number}, "
+        rf"SoftImpute {number}, row means {number}, column means {number}\n",
+        result.text,
+    )
     assert "rows: 4, stable" in result.text
     assert "columns: 3, stable" in result.text
     assert {entry.name for entry in (file.parent / "out").iterdir()} >= RESULTS
@@ -63,8 +71,12 @@ def test_all_results_are_written_and_those_of_the_model(comanifold, file, board)
     assert len(pairs) == 4
 
 
-def test_json_output(comanifold, file):
+def test_json_output(comanifold, file, board):
     found = comanifold("fit", file, "--out", "out", "--json").json
+    errors = compare_held_out(CoManifold().fit(board.table.values))
+    assert {name: found["held_out"][name] for name in asdict(errors)} == asdict(errors)
+    saved = json.loads((file.parent / "out" / "run.json").read_text())
+    assert saved["findings"]["held_out"] == found["held_out"]
     assert found["shape"] == [40, 30]
     assert found["clusters"]["rows"]["number"] == 4
     assert found["held_out"]["model"] < found["held_out"]["row_means"]
@@ -280,12 +292,53 @@ def test_estimates_are_compared_with_the_better_means():
     assert "row means" in unreliable_estimates(HeldOutErrors(50, 0.9, 0.9, 1.2))[0]
 
 
+def test_methods_that_are_clearly_better_are_recommended():
+    assert unreliable_estimates(HeldOutErrors(50, 0.5, 1.0, 0.9, knn=0.495, soft_impute=0.6)) == []
+    (warning,) = unreliable_estimates(HeldOutErrors(50, 0.5, 1.0, 0.9, knn=0.48, soft_impute=0.6))
+    assert warning == (
+        "KNN fills in this table better (error 0.48 against 0.5): take filled-in values from "
+        "sklearn.impute.KNNImputer, or try other parameters, such as --neighbors"
+    )
+    (warning,) = unreliable_estimates(HeldOutErrors(50, 0.5, 1.0, 0.9, None, 0.4))
+    assert "comanifold.baselines.SoftImpute" in warning
+    worse, better = unreliable_estimates(HeldOutErrors(50, 1.1, 1.0, 0.9, 0.8, 0.95))
+    assert "no better than column means" in worse
+    assert "KNN" in better
+    # Means are better than all.
+    (warning,) = unreliable_estimates(HeldOutErrors(50, 1.1, 1.0, 0.9, 0.95, 0.97))
+    assert "no better than column means" in warning
+
+
+def test_only_what_the_fit_did_not_hold_out_needs_a_second_fit(comanifold, file, monkeypatch):
+    fits = []
+    fit = CoManifold.fit
+
+    def counted(model, X, **options):
+        fits.append(model)
+        return fit(model, X, **options)
+
+    monkeypatch.setattr(CoManifold, "fit", counted)
+    for options, n_fits in (((), 1), (("--scale-weights", "cost"), 2), (("--no-check",), 1)):
+        fits.clear()
+        found = comanifold("fit", file, "-o", f"out{len(options)}", "--json", *options).json
+        assert len(fits) == n_fits
+        assert (found["held_out"] is None) == (options == ("--no-check",))
+
+
+def test_few_held_out_entries_are_not_judged(comanifold, tmp_path):
+    rows = ["1,2,3,4", "2,3,,5", "3,4,5,7", "5,6,7,9", "4,,6,8", "1,1,2,3"]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    found = comanifold("fit", "t.csv", "-o", "out", "--json", "--no-header", "--no-labels").json
+    assert 0 < len(CoManifold.load("out/model").held_out_["value"]) < 20
+    assert found["held_out"] is None
+
+
 def test_entries_removed_with_a_usual_seed_leave_others_to_hold_out(comanifold, tmp_path):
     # The generator of the same seed would have held out just the entries that are missing.
     rng = np.random.default_rng(0)
     X = np.where(rng.random((50, 40)) < 0.5, np.nan, rng.normal(size=(50, 40)))
     np.save(tmp_path / "t.npy", X)
-    found = comanifold("fit", "t.npy", "-o", "out", "--json").json
+    found = comanifold("fit", "t.npy", "-o", "out", "--scale-weights", "cost", "--json").json
     assert 50 < found["held_out"]["n_held_out"] < 150
 
 
@@ -304,7 +357,17 @@ def test_the_first_fit_is_said_to_compile(comanifold, file, tmp_path):
     assert found.stdout == "False\n"
 
 
-def test_a_long_fit_has_checkpoints_until_it_is_complete(comanifold, file, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        ((), {"fit"}),
+        (("--scale-weights", "cost"), {"fit", "check"}),
+        (("--scale-weights", "cost", "--no-check"), {"fit"}),
+    ],
+)
+def test_a_long_fit_has_checkpoints_until_it_is_complete(
+    comanifold, file, tmp_path, monkeypatch, options, steps
+):
     seen = []
 
     def render_report(*_arguments, **_options):
@@ -312,9 +375,29 @@ def test_a_long_fit_has_checkpoints_until_it_is_complete(comanifold, file, tmp_p
         return b""
 
     monkeypatch.setattr(report, "render_report", render_report)
-    comanifold("fit", file, "-o", "out", "--quiet", "--checkpoint-after", 0)
-    assert {name.split("-")[-1] for name in seen} == {"fit", "check"}
+    comanifold("fit", file, "-o", "out", "--quiet", "--checkpoint-after", 0, *options)
+    assert {name.split("-")[-1] for name in seen} == steps
     assert not list((tmp_path / "out").glob("checkpoint-*"))
+
+
+def test_a_second_fit_is_expected_to_take_as_long_again(comanifold, file, tmp_path, monkeypatch):
+    monkeypatch.setattr(CoManifold, "expected_seconds", lambda *_: 30.0)
+    whole = np.nan_to_num(read_table(file).values)
+    np.save(tmp_path / "whole.npy", whole)
+    whole[5] = np.nan  # nothing to fill in
+    np.save(tmp_path / "row.npy", whole)
+    for number, (name, *options, expected) in enumerate(
+        [
+            (file, "30 s"),
+            (file, "--no-check", "30 s"),
+            (file, "--scale-weights", "cost", "60 s"),
+            ("whole.npy", "60 s"),
+            ("whole.npy", "--no-check", "30 s"),
+            ("row.npy", "60 s"),
+        ]
+    ):
+        text = comanifold("fit", name, "-o", f"out{number}", *options).text
+        assert f"Expected time: about {expected}" in text
 
 
 def test_an_interrupted_fit_resumes_from_checkpoints_in_the_results(

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from comanifold import CoManifold
+from comanifold import CoManifold, _io
+from comanifold.datasets import make_curve, remove_entries
 from comanifold.tables import Table, read_table, write_table
 
 
@@ -47,6 +48,105 @@ def test_an_existing_file_is_kept_as_a_backup(comanifold, file, tmp_path):
     assert "kept as filled.csv.bak" in text
     assert (tmp_path / "filled.csv.bak").read_text() == "mine"
     assert (tmp_path / "filled.csv").read_text().startswith("gene,")
+
+
+def bounds_of(name, **options):
+    return [
+        read_table(name.replace("x.", f"x.{bound}."), **options) for bound in ("lower", "upper")
+    ]
+
+
+@pytest.mark.parametrize("out", ["x.csv", "x.tsv.gz", "x.npz"])
+def test_bounds_are_written_beside_the_table(comanifold, file, board, observed, out):
+    found = comanifold("impute", file, "-o", out, "--interval", 0.8, "--json").json
+    names = [out.replace("x.", f"x.{bound}.") for bound in ("lower", "upper")]
+    assert (found["interval"], found["bounds"]) == (0.8, names)
+    model = CoManifold().fit(board.table.values)
+    for table, bound in zip(bounds_of(out), model.filled_interval(0.8), strict=True):
+        np.testing.assert_array_equal(table.values, bound)
+        np.testing.assert_array_equal(table.values[observed], board.table.values[observed])
+        assert table.row_names == board.table.row_names
+        assert table.column_names == board.table.column_names
+    plain = comanifold("impute", file, "-o", f"only.{out}", "--json").json
+    assert (plain["interval"], plain["bounds"]) == (None, [])
+
+
+def test_as_many_entries_are_between_the_bounds_as_asked_for(comanifold, tmp_path):
+    truth = 10 + make_curve(120, 80, noise=0.3, random_state=0).X
+    X = remove_entries(truth, 0.4, random_state=1)
+    names = [f"r{i}" for i in range(120)], [f"c{j}" for j in range(80)]
+    write_table(tmp_path / "t.csv", Table(X, *names))
+    comanifold("impute", "t.csv", "-o", "x.csv", "--interval", 0.9, "--log1p", "--standardize")
+    filled = read_table("x.csv").values
+    lower, upper = (table.values for table in bounds_of("x.csv"))
+    missing = np.isnan(X)
+    assert (lower[missing] < filled[missing]).all()
+    assert (filled[missing] < upper[missing]).all()
+    covered = ((lower <= truth) & (truth <= upper))[missing].mean()
+    assert 0.87 < covered < 0.93
+    # Not because they are wide.
+    assert np.median((upper - lower)[missing]) < 2.5 * truth.std()
+    np.testing.assert_array_equal(lower[~missing], X[~missing])
+
+
+def test_bounds_have_the_orientation_and_the_text_columns_of_the_file(comanifold, tmp_path):
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random((30, 8)) < 0.2, np.nan, rng.normal(size=(30, 8)))
+    texts = {"rows": {"sex": ["f", "m"] * 15}}
+    names = [f"p{i}" for i in range(30)], [f"c{j}" for j in range(8)]
+    write_table(tmp_path / "t.csv", Table(values, *names, annotations=texts), annotations=True)
+    comanifold("impute", "t.csv", "-o", "x.csv", "--interval", 0.5, "--transpose", "-q")
+    lower, upper = bounds_of("x.csv")
+    for table in (lower, upper):
+        assert table.row_names == names[0]
+        assert table.annotations["rows"]["sex"] == ["f", "m"] * 15
+    observed = ~np.isnan(values)
+    assert (lower.values < upper.values)[~observed].all()
+    np.testing.assert_array_equal(upper.values[observed], values[observed])
+
+
+@pytest.mark.parametrize("preprocessing", [(), ("--log1p",)])
+def test_bounds_that_are_infinite_are_empty_with_a_warning(
+    comanifold, file, observed, preprocessing
+):
+    options = ("--scale-weights", "cost", "--interval", 0.9, *preprocessing)
+    text = comanifold("impute", file, "-o", "x.csv", *options).text
+    assert "Warning: 0 entries were held out, too few for intervals of coverage 0.9" in text
+    assert np.isfinite(read_table("x.csv").values).all()
+    for table in bounds_of("x.csv"):
+        np.testing.assert_array_equal(np.isnan(table.values), ~observed)
+
+
+@pytest.mark.parametrize("value", ["0", "1", "90", "-0.5", "nan", "wide"])
+def test_an_invalid_interval_is_an_error_that_names_the_option(comanifold, file, value):
+    error = comanifold("impute", file, "-o", "x.csv", "--interval", value, code=2).error
+    assert "--interval" in error
+    assert f"'{value}' is not a number between 0 and 1, such as 0.9" in error
+
+
+def test_existing_bounds_are_refused_or_kept(comanifold, file, tmp_path, monkeypatch):
+    (tmp_path / "x.upper.csv").write_text("mine")
+    options = ("impute", file, "-o", "x.csv", "--interval", 0.9)
+    with monkeypatch.context() as patch:
+        patch.setattr(CoManifold, "fit", lambda *_, **__: pytest.fail("it was fitted"))
+        error = comanifold(*options, code=1).error
+        assert "x.upper.csv already exists" in error
+        (tmp_path / "x.lower.csv").symlink_to("x.csv")
+        assert "is a link to" in comanifold(*options, "--force", code=1).error
+        (tmp_path / "x.lower.csv").unlink()
+    assert {entry.name for entry in tmp_path.iterdir()} == {"board.csv", "x.upper.csv"}
+    text = comanifold(*options, "--force").text
+    assert "kept as x.upper.csv.bak" in text
+    assert (tmp_path / "x.upper.csv.bak").read_text() == "mine"
+    assert "Bounds of 90% intervals: x.lower.csv, x.upper.csv" in text
+
+
+def test_space_is_reserved_for_bounds_too(comanifold, file, board, monkeypatch):
+    asked = []
+    monkeypatch.setattr(_io, "check_space", lambda _folder, n_bytes: asked.append(n_bytes))
+    for options in ((), ("--interval", 0.9)):
+        comanifold("impute", file, "-o", f"{len(options)}.csv", "-q", *options)
+    assert asked == [24 * board.table.values.size, 3 * 24 * board.table.values.size]
 
 
 @pytest.fixture

@@ -6,6 +6,9 @@ import json
 import numpy as np
 import pytest
 
+from comanifold import CoManifold
+from comanifold.model_selection import compare_held_out
+
 
 def annotate(tmp_path, board):
     known = zip(board.table.row_names, "ab" * 20, range(40), strict=True)
@@ -43,6 +46,18 @@ def test_the_report_has_title_names_notes_and_annotations(comanifold, file, boar
     assert list(pages["annotations"]["rows"]) == ["clusters found", "group", "size"]
 
 
+def test_the_report_has_the_errors_on_held_out_entries(comanifold, file, board, pages):
+    comanifold("fit", file, "-o", "out", "-q")
+    errors = compare_held_out(CoManifold().fit(board.table.values))
+    assert pages["errors"] == errors
+    pages.clear()
+    comanifold("report", "out")
+    assert pages["errors"] == errors
+    assert not any("held-out" in note for note in pages["notes"])
+    comanifold("fit", file, "-o", "other", "-q", "--no-check")
+    assert pages["errors"] is None
+
+
 def test_a_report_needs_results(comanifold, tmp_path):
     assert "no results of comanifold fit" in comanifold("report", ".", code=1).error
     (tmp_path / "run.json").write_text("{}")
@@ -68,6 +83,11 @@ def put(name, value):
         (put("log1p", "yes"), "log1p must be true or false"),
         (put("row_names", ["a"]), "names of 1 rows and 30 columns"),
         (put("notes", None), "damaged"),
+        (
+            put("findings", {"held_out": {"n_held_out": 5, "model": "low"}}),
+            "model must be a number",
+        ),
+        (put("findings", {}), "damaged"),
     ],
 )
 def test_a_damaged_description_is_an_error(comanifold, file, tmp_path, change, words):

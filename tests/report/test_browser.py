@@ -17,6 +17,7 @@ from oracles.pages import (
 from sklearn.manifold import Isomap
 
 from comanifold import CoManifold
+from comanifold.model_selection import HeldOutErrors, compare_held_out
 
 pytestmark = pytest.mark.usefixtures("nothing_goes_wrong")
 
@@ -42,6 +43,13 @@ def test_the_page_shows_the_model(page, model):
     assert "By the <author>" in about
     assert f"{n_scales} of {n_scales} pairs of scales reached" in about
     assert page.inner_text("#alerts") == "2 warnings"
+    errors = compare_held_out(model, only_means=True)
+    assert page.inner_text("#summary").endswith(f"held-out error {errors.model:.2f}")
+    assert f"Error on {errors.n_held_out} held-out entries" in page.inner_text("#held-out caption")
+    cells = [page.locator(f"#held-out {tag}").all_inner_texts() for tag in ("th", "td")]
+    assert dict(zip(*cells, strict=True)) == {
+        name: f"{error:.2f}" for name, error in [("this fit", errors.model), *errors.others.items()]
+    }
     assert page.locator("#reading p").first.is_hidden()
     page.get_by_role("link", name="How to read this page").click()
     assert page.locator("#reading p").first.is_visible()
@@ -298,7 +306,9 @@ def test_hostile_names_are_text(opened, model):
 
 
 def test_without_scales_the_page_says_why(opened, model_without_scales):
-    page = opened(model_without_scales)
+    page = opened(model_without_scales, errors=HeldOutErrors(1234, 0.5, 0.9, 0.8, 0.61, 0.62))
+    assert page.inner_text("#held-out caption").startswith("Error on 1,234 held-out entries")
+    assert page.locator("#held-out td").all_inner_texts()[1:3] == ["0.61", "0.62"]
     assert page.locator("#row-scale").is_hidden()
     assert "keep_scales=True" in page.inner_text("#no-scales")
     expected = organised(model_without_scales, model_without_scales.filled_)
@@ -330,4 +340,5 @@ def test_large_matrices_are_drawn_in_cells(opened, model):
 def test_small_and_odd_fits_are_drawn(opened, X, parameters):
     page = opened(CoManifold(keep_scales=True, **parameters).fit(X))
     assert picture(page).shape == X.shape
+    assert page.inner_text("#held-out") == ""
     assert page.locator("#rows .points path").count() == len(X)

@@ -15,6 +15,7 @@ from sklearn.manifold import Isomap
 
 from comanifold import CoManifold
 from comanifold.datasets import make_linkage, remove_entries
+from comanifold.model_selection import HeldOutErrors
 from comanifold.report import write_report
 from comanifold.report._report import (
     check_annotations,
@@ -150,6 +151,22 @@ def test_warnings_certificates_and_parameters_of_the_fit(model):
     assert "checkpoint" not in data["parameters"]
     for mode in ("row", "column"):
         assert 1 < model.scales_[f"n_{mode}_clusters"][data["first_scale"]] <= 7
+
+
+def test_errors_on_held_out_entries_are_given_or_those_of_the_model(model):
+    found = page_data(model)["held_out"]
+    residuals = model.held_out_["predicted"] - model.held_out_["value"]
+    error = np.sqrt(np.mean(residuals**2)) / model.held_out_["value"].std()
+    assert found["n_entries"] == len(residuals)
+    assert [name for name, _ in found["errors"]] == ["this fit", "row means", "column means"]
+    assert found["errors"][0][1] == pytest.approx(error)
+    given = page_data(model, errors=HeldOutErrors(9, 0.5, 0.9, 0.8, knn=0.6))["held_out"]
+    assert given == {
+        "n_entries": 9,
+        "errors": [["this fit", 0.5], ["KNN", 0.6], ["row means", 0.9], ["column means", 0.8]],
+    }
+    complete = CoManifold().fit(np.nan_to_num(model.data_))
+    assert page_data(complete)["held_out"] is None
 
 
 def test_names_of_a_data_frame_are_used(holes):

@@ -59,6 +59,13 @@ _DEMO_MISSING = 0.5
 _MIN_HELD_OUT = 20
 _SEED = 7_310_524_681
 
+# A method with an error that is lower by more than this part is recommended instead.
+_CLEARLY_BETTER = 0.02
+_IMPLEMENTED_BY = {
+    "KNN": "sklearn.impute.KNNImputer",
+    "SoftImpute": "comanifold.baselines.SoftImpute",
+}
+
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -100,7 +107,9 @@ class FitOptions:
                 click.Option(
                     ["--check/--no-check"],
                     default=True,
-                    help="Whether to measure the error on held-out entries, by a second fit.",
+                    help="Whether to measure the error on held-out entries, and that of simple "
+                    "methods. A complete table, or --scale-weights cost, needs a second fit for "
+                    "it.",
                 ),
                 click.Option(
                     ["--checkpoint"],
@@ -259,13 +268,18 @@ def fit_table(
     if note := preprocessing_note(preprocessor):
         output.say(f"  {note}")
     model.set_params(keep_scales=True)
-    seconds = (2 if options.check else 1) * model.expected_seconds(X.shape)
+    steps = ["fit", "check"] if options.check and _needs_second_fit(model, X) else ["fit"]
+    seconds = len(steps) * model.expected_seconds(X.shape)
     say_expected_time(output, seconds)
     with OwnedFolder(options.out, KIND) as folder:
         # Better before the fit than after it.
         folder.refuse_taken(FILES)
         check_space(folder.path, expected_bytes(model, X.shape))
-        checkpoints = _checkpoints(folder.path, options, model, X, seconds)
+        checkpoints = {}
+        if options.checkpoint is not None or seconds > options.checkpoint_after:
+            checkpoints = {
+                step: _checkpoint(folder.path, options, model, X, step) for step in steps
+            }
         try:
             model.set_params(checkpoint=checkpoints.get("fit"))
             fitted = fit_model(model, X, output, "fitting")
@@ -335,15 +349,31 @@ def say_expected_time(output: Output, seconds: float) -> None:
         output.say("  plus half a minute to compile: this is the first fit after installation")
 
 
+def _needs_second_fit(model: "CoManifold", X: Any) -> bool:
+    """Whether the error on held-out entries is that of a second fit: the first holds out none.
+
+    As far as is known before the fit: an outlier, which counts as missing, is found by it.
+    """
+    import numpy as np
+
+    missing = np.isnan(X)
+    filled_in = missing & ~missing.all(axis=0) & ~missing.all(axis=1, keepdims=True)
+    return model.scale_weights != "learned" or not filled_in.any()
+
+
 def _held_out_errors(
     model: "CoManifold", X: Any, checkpoints: dict[str, Path], output: Output
 ) -> "HeldOutErrors | None":
-    """Return the errors of a second fit on entries held out from it; None if too few can be."""
+    """Return errors on entries held out by the fit, or from a second fit; None if too few are."""
     import numpy as np
     from sklearn.base import clone
 
-    from ..model_selection import held_out_errors, hold_out
+    from ..model_selection import compare_held_out, held_out_errors, hold_out
 
+    n_held_out = len(model.held_out_["value"])
+    if n_held_out:
+        with ProgressBar("comparing", transient=True, quiet=output.quiet):
+            return compare_held_out(model) if n_held_out >= _MIN_HELD_OUT else None
     seed = np.random.RandomState(np.random.PCG64(_SEED))
     held_out = hold_out(X, min_held_out=_MIN_HELD_OUT, random_state=seed)
     if held_out is None:
@@ -364,17 +394,26 @@ def _warnings(
 
 
 def unreliable_estimates(errors: "HeldOutErrors | None") -> list[str]:
-    """Return a warning if the filled-in values are no better than means."""
+    """Return a warning if the filled-in values are no better than means, or others clearly are."""
     if errors is None:
         return []
+    found = []
     means = {"column": errors.column_means, "row": errors.row_means}
     mode = min(means, key=means.__getitem__)
-    if errors.model < means[mode]:
-        return []
-    return [
-        f"the filled-in values are no better than {mode} means (error {errors.model:.2f} against "
-        f"{means[mode]:.2f}): do not rely on them"
-    ]
+    if errors.model >= means[mode]:
+        found.append(
+            f"the filled-in values are no better than {mode} means (error {errors.model:.2f} "
+            f"against {means[mode]:.2f}): do not rely on them"
+        )
+    best = min(errors.others, key=errors.others.__getitem__)
+    error = errors.others[best]
+    if best in _IMPLEMENTED_BY and error < (1.0 - _CLEARLY_BETTER) * errors.model:
+        found.append(
+            f"{best} fills in this table better (error {error:.3g} against {errors.model:.3g}): "
+            f"take filled-in values from {_IMPLEMENTED_BY[best]}, or try other parameters, such as "
+            "--neighbors"
+        )
+    return found
 
 
 def _say_summary(output: Output, findings: dict[str, Any], out: Path) -> None:
@@ -398,24 +437,19 @@ def _say_summary(output: Output, findings: dict[str, Any], out: Path) -> None:
     output.say(f"  files      in {out}: {', '.join(findings['files'])}")
 
 
-def _checkpoints(
-    out: Path, options: FitOptions, model: "CoManifold", X: Any, seconds: float
-) -> dict[str, Path]:
-    """Return the checkpoint folders of the fit and of the check; none for short fits.
+def _checkpoint(out: Path, options: FitOptions, model: "CoManifold", X: Any, step: str) -> Path:
+    """Return the checkpoint folder of a step, the fit or the check.
 
-    Unless given by the user they are inside the results folder and named after data and
-    parameters, so that the same fit finds its own again.
+    Unless given by the user it is inside the results folder and named after data and parameters,
+    so that the same fit finds its own again.
     """
-    steps = ("fit", "check")
     if options.checkpoint is not None:
-        return {step: options.checkpoint / step for step in steps}
-    if seconds <= options.checkpoint_after:
-        return {}
+        return options.checkpoint / step
     parameters = sorted(
         (name, value) for name, value in model.get_params().items() if name != "n_jobs"
     )
     key = sha256(X.tobytes() + repr(parameters).encode()).hexdigest()
-    return {step: _unused_path(out / f"checkpoint-{key[:8]}-{step}") for step in steps}
+    return _unused_path(out / f"checkpoint-{key[:8]}-{step}")
 
 
 def _unused_path(path: Path) -> Path:

@@ -52,7 +52,7 @@ class TableFile:
             raise FileExistsError(f"{self.path} already exists: name another file, or use --force")
 
     def reserve(self, n_entries: int) -> None:
-        """Raise OSError if there is not enough disk space for so many entries."""
+        """Raise OSError if there is not enough disk space in the folder for so many entries."""
         from .._io import check_space
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,10 +88,74 @@ _FILE_OPTIONS = [
 ]
 
 
+@dataclass(frozen=True)
+class ImputeOptions(TableFile):
+    """The table to write, and the coverage of the bounds to write beside it; None for no bounds."""
+
+    interval: float | None
+
+    @property
+    def bounds(self) -> list[TableFile]:
+        """The tables of lower and upper bounds, if any."""
+        if self.interval is None:
+            return []
+        return [TableFile(self._beside(name), self.force) for name in ("lower", "upper")]
+
+    def _beside(self, name: str) -> Path:
+        """Return the path of FILE2 with a name before its ending."""
+        from ..tables import WRITABLE
+
+        file = self.path.name
+        ending = max(filter(file.lower().endswith, WRITABLE), key=len)
+        return self.path.with_name(f"{file[: -len(ending)]}.{name}{file[-len(ending) :]}")
+
+    def check(self) -> None:
+        """Raise an error if one of the tables cannot be written. Nothing is changed."""
+        super().check()
+        seen = {os.path.realpath(self.path)}
+        for file in self.bounds:
+            file.check()
+            target = os.path.realpath(file.path)
+            if target in seen:
+                raise FileExistsError(
+                    f"{file.path} is a link to {target}, which is to be written as well: name "
+                    "another file"
+                )
+            seen.add(target)
+
+
+class _Coverage(click.ParamType):
+    name = "number"
+
+    def convert(self, value: Any, *_context: Any) -> float:
+        try:
+            coverage = float(value)
+        except ValueError:
+            coverage = 0.0
+        if not 0.0 < coverage < 1.0:
+            self.fail(f"{value!r} is not a number between 0 and 1, such as 0.9")
+        return coverage
+
+
 @click.command(
     cls=GroupedCommand,
     groups=[
-        OptionGroup("out", "Results", TableFile, _FILE_OPTIONS),
+        OptionGroup(
+            "out",
+            "Results",
+            ImputeOptions,
+            [
+                *_FILE_OPTIONS,
+                click.Option(
+                    ["--interval"],
+                    type=_Coverage(),
+                    metavar="P",
+                    help="Also write lower and upper bounds of all entries, between which a part P "
+                    "of the missing ones is expected, such as 0.9. For complete.csv they are in "
+                    "complete.lower.csv and complete.upper.csv.",
+                ),
+            ],
+        ),
         preprocessing_options,
         reading_options,
         model_options,
@@ -101,12 +165,13 @@ _FILE_OPTIONS = [
     examples=[
         "comanifold impute genes.csv -o complete.csv",
         "comanifold impute counts.tsv.gz --log1p -o complete.parquet",
+        "comanifold impute genes.csv -o complete.csv --interval 0.9",
     ],
 )
 @click.argument("file", type=FILE)
 def impute(
     file: Path,
-    out: TableFile,
+    out: ImputeOptions,
     preprocessor: "Preprocessor",
     reading: dict[str, Any],
     model: "CoManifold",
@@ -117,6 +182,10 @@ def impute(
     Observed entries are written unchanged. Rows and columns without any observed entry cannot be
     filled in and stay empty. Text columns are written after the row labels, if FILE2 is CSV, TSV
     or Parquet.
+
+    With --interval, observed entries are their own bounds. The bounds come from the errors on
+    held-out entries: they hold if whether an entry is missing does not depend on its value. Bounds
+    that cannot be found, with too few entries to hold out, are empty.
     """
     import numpy as np
 
@@ -126,32 +195,57 @@ def impute(
     table = read_table(file, **reading)
     describe(output, file, table, preprocessor)
     say_expected_time(output, model.expected_seconds(table.values.shape))
-    out.reserve(table.values.size)
+    out.reserve(table.values.size * (1 + len(out.bounds)))
     fitted = fit_model(model, preprocessor.fit_transform(table.values), output, "filling in")
+    results, messages = [model.filled_], fitted.warnings
+    if out.interval is not None:
+        bounds, more = collect_warnings(lambda: model.filled_interval(out.interval))
+        results, messages = [*results, *bounds], [*messages, *more]
     missing = np.isnan(table.values)
-    values = np.where(missing, preprocessor.inverse_transform(model.filled_), table.values)
-    filled = replace(table, values=values)
-    # The orientation of the file.
-    filled = filled.transposed() if reading["transpose"] else filled
-    out.write(filled, output, annotations=True)
-    n_left = int(np.isnan(values).sum())
+
+    def in_units(values: Any) -> "Table":
+        values = np.where(missing, _inverse(preprocessor, values), table.values)
+        found = replace(table, values=values)
+        # The orientation of the file.
+        return found.transposed() if reading["transpose"] else found
+
+    filled, *bounds = map(in_units, results)
+    for place, found in zip([out, *out.bounds], [filled, *bounds], strict=True):
+        place.write(found, output, annotations=True)
+    n_left = int(np.isnan(filled.values).sum())
     n_filled = int(missing.sum()) - n_left
     if note := _text_columns_note(filled, out.path):
         output.say(note)
-    for message in fitted.warnings:
+    for message in messages:
         output.say(f"Warning: {message}")
     entries = "entry" if n_filled == 1 else "entries"
     output.say(f"Filled in {n_filled:,} {entries} in {duration(fitted.seconds)}: {out.path}")
+    paths = [str(place.path) for place in out.bounds]
+    if paths:
+        output.say(f"Bounds of {100 * out.interval:g}% intervals: {', '.join(paths)}")
     output.result(
         {
             "file": str(file),
             "out": str(out.path),
+            "interval": out.interval,
+            "bounds": paths,
             "n_filled": n_filled,
             "n_left": n_left,
             "seconds": fitted.seconds,
-            "warnings": fitted.warnings,
+            "warnings": messages,
         }
     )
+
+
+def _inverse(preprocessor: "Preprocessor", values: Any) -> Any:
+    """Return values in the units of the file; NaN for infinite ones."""
+    import numpy as np
+
+    # Before the inverse as well, for that of a logarithm has no infinite lower bound.
+    values = np.where(np.isinf(values), np.nan, values)
+    with np.errstate(over="ignore"):
+        values = preprocessor.inverse_transform(values)
+    return np.where(np.isinf(values), np.nan, values)
 
 
 def _text_columns_note(table: "Table", out: Path) -> str:

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,9 +98,10 @@ def _clusters_text(mode: str, found: "Clusters") -> str:
 
 
 def _held_out_text(errors: "HeldOutErrors") -> str:
+    others = ", ".join(f"{name} {error:.2f}" for name, error in errors.others.items())
     return (
-        f"error {errors.model:.2f} of a standard deviation on {errors.n_held_out:,} held-out "
-        f"entries; row means {errors.row_means:.2f}, column means {errors.column_means:.2f}"
+        f"error {errors.model:.2f} of a standard deviation on {errors.n_held_out:,} entries; "
+        f"{others}"
     )
 
 
@@ -139,16 +140,29 @@ class Run:
         found = {
             f"{mode}s": {FOUND: clusters.as_text()} for mode, clusters in results.clusters.items()
         }
-        held_out = [] if results.held_out is None else [_held_out_text(results.held_out)]
         return cls(
             title,
             results.table.row_names,
             results.table.column_names,
-            [*results.notes(), *results.warnings, *held_out],
+            [*results.notes(), *results.warnings],
             results.preprocessor,
             merge_annotations(found, results.table.annotations),
             results.findings(),
         )
+
+    def held_out(self) -> "HeldOutErrors | None":
+        """Return the errors on held-out entries, if they were measured."""
+        from ..model_selection import HeldOutErrors
+
+        found = self.findings["held_out"]
+        if found is None:
+            return None
+        errors = {field.name: found.get(field.name) for field in fields(HeldOutErrors)}
+        for name, error in errors.items():
+            is_number = isinstance(error, int | float) and not isinstance(error, bool)
+            if not is_number and (error is not None or name not in ("knn", "soft_impute")):
+                raise ValueError(f"{name} must be a number, got {error!r:.40}")
+        return HeldOutErrors(**errors)
 
     def write(self, path: Path) -> None:
         """Write run.json."""
@@ -174,7 +188,7 @@ class Run:
             names = [content["row_names"], content["column_names"]]
             if not all(isinstance(name, str) for some in names for name in some):
                 raise TypeError("labels must be text")
-            return cls(
+            run = cls(
                 str(content["title"]),
                 *names,
                 [str(note) for note in content["notes"]],
@@ -188,8 +202,10 @@ class Run:
                 },
                 dict(content["findings"]),
             )
+            run.held_out()
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        return run
 
 
 def _read_preprocessor(
@@ -397,6 +413,7 @@ def render_page(model: "CoManifold", run: Run) -> bytes:
         title=run.title,
         notes=run.notes,
         annotations=run.annotations or None,
+        errors=run.held_out(),
     )
 
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import __version__
 from .._io import atomic_file
 from .._validation import listing
+from ..model_selection import HeldOutErrors, compare_held_out
 
 if TYPE_CHECKING:
     from ..co_manifold import CoManifold
@@ -67,6 +68,7 @@ def write_report(
     title: str | None = None,
     notes: Sequence[str] = (),
     annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
+    errors: HeldOutErrors | None = None,
 ) -> None:
     """Write a fitted model as one self-contained HTML page.
 
@@ -92,6 +94,10 @@ def write_report(
     annotations : dict, optional
         Text or numbers to colour by, ``{"rows": {name: values}, "columns": {name: values}}``,
         one value for each row or column; None or NaN where missing.
+    errors : HeldOutErrors, optional
+        The errors on held-out entries to show, such as those of
+        `comanifold.model_selection.compare_held_out`. By default those of the model and of means,
+        if the fit has held out any entries.
 
     Examples
     --------
@@ -115,6 +121,7 @@ def write_report(
         title=title,
         notes=notes,
         annotations=annotations,
+        errors=errors,
     )
     with atomic_file(path) as part:
         part.write_bytes(html)
@@ -193,6 +200,7 @@ def page_data(
     title: str | None = None,
     notes: Sequence[str] = (),
     annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
+    errors: HeldOutErrors | None = None,
     max_cells: int = 500,
     max_values: int = 1_000_000,
 ) -> dict[str, Any]:
@@ -228,6 +236,9 @@ def page_data(
         "scales": _scale_records(model),
         "estimates": scale_data(model, steps, max_values) if has_scales else None,
         "first_scale": _first_scale(model),
+        "held_out": _held_out(
+            compare_held_out(model, only_means=True) if errors is None else errors
+        ),
         "certificates": _certificates(model),
         "parameters": _parameters(model),
         "versions": _versions(),
@@ -269,6 +280,16 @@ def _first_scale(model: "CoManifold") -> int:
     counts = np.array([model.scales_["n_row_clusters"], model.scales_["n_column_clusters"]])
     has_few = ((counts > 1) & (counts <= _MAX_CLUSTERS)).all(axis=0)
     return int(np.argmax(np.where(has_few, model.scales_["weight"], -1.0))) if has_few.any() else 0
+
+
+def _held_out(errors: HeldOutErrors | None) -> dict[str, Any] | None:
+    """Return the errors on held-out entries, by method."""
+    if errors is None:
+        return None
+    return {
+        "n_entries": errors.n_held_out,
+        "errors": [["this fit", errors.model], *map(list, errors.others.items())],
+    }
 
 
 def _certificates(model: "CoManifold") -> dict[str, Any]:

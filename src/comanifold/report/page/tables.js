@@ -92,11 +92,18 @@ function drawExports(scale) {
     : "The filled-in matrix has the mean of all scales where nothing was observed, and about seven digits.";
 }
 
+function heldOutTable({ n_entries: count, errors }) {
+  const entries = count === 1 ? "1 held-out entry" : `${count.toLocaleString("en")} held-out entries`;
+  const caption = `Error on ${entries}, in their standard deviations: 0 is exact, 1 is as good as their mean.`;
+  return table(errors.map(([name]) => name), [errors.map(([, error]) => error.toFixed(2))], caption);
+}
+
 function drawAbout() {
   const put = (id, ...content) => document.getElementById(id).replaceChildren(...content);
   const rounded = (value) => Number(value.toPrecision(4));
-  const { certificates, notes, warnings } = page, told = [...warnings.map((text) => `Warning: ${text}`), ...notes];
+  const { certificates, held_out: heldOut, notes, warnings } = page, told = [...warnings.map((text) => `Warning: ${text}`), ...notes];
   put("notes", told.length ? element("ul", told.map((text) => element("li", text))) : "");
+  put("held-out", ...(heldOut ? [heldOutTable(heldOut)] : []));
   const gap = certificates.largest_gap === null ? "" : ` The largest duality gap is ${certificates.largest_gap.toExponential(1)}.`;
   put("certificates",
     `${certificates.n_converged} of ${plural(certificates.n_scales, "pair")} of scales reached the tolerance of ${certificates.tol}. ` +
