@@ -113,11 +113,11 @@ class CoManifold(
         Exponents l and k of the first costs, 2^l for rows and 2^k for columns, in units in
         which the observed entries have variance one. "auto" starts where nothing is fused yet.
     scale_weights : {"learned", "cost"}, default="learned"
-        The weights of the scales. "learned" holds out a tenth of the observed entries, solves
-        the surface without them, and finds the combination of scales and of completions by a
-        Gaussian model that predicts them best: weights of at least zero that sum to one, and
-        nearer to those of the paper the fewer entries there are. "cost" is the paper's choice,
-        (row cost times column cost)^alpha.
+        The weights of the scales. "learned" holds out observed entries (a tenth, in one to five
+        folds; at most 20,000), solves the surface without them, and finds the combination of
+        scales and of completions by a Gaussian model that predicts them best: weights of at
+        least zero that sum to one, and nearer to those of the paper the fewer entries there
+        are. "cost" is the paper's choice, (row cost times column cost)^alpha.
     alpha : float, default=-0.5
         The exponent of the weights with ``scale_weights="cost"``.
     n_passes : int, default=1
@@ -182,12 +182,14 @@ class CoManifold(
         Present with diffusion maps only.
     row_distances_, column_distances_ : ndarray or sparse array
         Multi-scale distances, in the units of the data. With learned weights, which sum to
-        one, they are means over the scales. Sparse ones are CSR arrays in which zeros are
+        one, they are means over the scales and completions, and the variances of missing
+        entries are added to their squares. Sparse ones are CSR arrays in which zeros are
         stored: an entry that is not stored is a distance that was not computed.
     row_affinity_, column_affinity_ : ndarray or sparse array
         Present with diffusion maps only.
     filled_ : ndarray of shape (n_rows, n_columns)
-        The data, with missing entries filled in by the weighted mean of all scales.
+        The data, with missing entries filled in by the weighted mean of all scales and
+        completions.
     data_ : ndarray of shape (n_rows, n_columns)
         The data as read, NaN for missing entries.
     mean_, scale_ : float
@@ -219,8 +221,8 @@ class CoManifold(
         The entries that were held out to learn the weights: row, column, fold, value, and what
         the model predicted without them. Errors and intervals are based on these.
     filled_std_ : ndarray of shape (n_rows, n_columns)
-        The standard error of each filled-in entry, zero for observed ones; NaN where no entries
-        could be held out. See `filled_interval`.
+        The standard error of the estimate of each entry that was missing or ignored, zero for
+        others; NaN where no entries could be held out. See `filled_interval`.
     row_support_, column_support_ : ndarray
         What the place of a row or column rests on: the mean over its entries of 1 for an observed
         one, and of the explained part of the variance for a filled-in one. From 0, nothing is
@@ -447,6 +449,9 @@ class CoManifold(
         self.filled_ = np.where(np.isnan(state.data), estimate, state.data)
         self.held_out_ = state.held_out_entries()
         self.filled_std_ = self._standard_errors()
+        known = np.nan_to_num(1.0 - (self.filled_std_ / state.scale) ** 2, nan=0.0)
+        known = np.maximum(known, 0.0)
+        self.row_support_, self.column_support_ = known.mean(axis=1), known.mean(axis=0)
         self.unobserved_rows_ = np.flatnonzero(~state.observed_rows)
         self.unobserved_columns_ = np.flatnonzero(~state.observed_columns)
         for mode in ("row", "column"):
@@ -457,8 +462,6 @@ class CoManifold(
                 "graph_": of_mode.graph,
                 "distances_": expand_to_full(of_mode.distances, observed, observed),
             }
-            known = np.nan_to_num(1.0 - (self.filled_std_ / state.scale) ** 2, nan=0.0)
-            attributes["support_"] = np.maximum(known, 0.0).mean(axis=1 if mode == "row" else 0)
             for name in ("affinity_", "eigenvalues_"):
                 vars(self).pop(f"{mode}_{name}", None)  # of an earlier fit
             if isinstance(of_mode.embedding, DiffusionMap):
@@ -478,7 +481,9 @@ class CoManifold(
         if not len(state.held_out.predicted):
             errors[:] = np.nan
         errors = expand_to_full(errors, state.observed_rows, state.observed_columns)
-        errors[~np.isnan(state.data)] = 0.0
+        is_known = ~np.isnan(state.data)
+        is_known[tuple(state.ignored_entries.T)] = False
+        errors[is_known] = 0.0
         return errors
 
     def filled_interval(self, coverage: float = 0.9) -> tuple[Array, Array]:
@@ -507,7 +512,8 @@ class CoManifold(
             raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r:.60}")
         n_deviations = self._state.errors.score_at(coverage)
         missing = np.isnan(self.data_)
-        if missing.any() and not np.isfinite(n_deviations):
+        filled_in = missing & np.isfinite(self.filled_)
+        if filled_in.any() and not np.isfinite(n_deviations):
             n_held_out = len(self.held_out_["value"])
             advice = "" if self.scale_weights == "learned" else ': use scale_weights="learned"'
             warnings.warn(
@@ -520,7 +526,7 @@ class CoManifold(
         with np.errstate(invalid="ignore"):
             reach[missing] = n_deviations * self.filled_std_[missing]
         if not np.isfinite(n_deviations):
-            reach[missing & np.isfinite(self.filled_)] = np.inf
+            reach[filled_in] = np.inf
         return self.filled_ - reach, self.filled_ + reach
 
     def _set_names(self) -> None:

@@ -65,8 +65,8 @@ class HeldOut:
     rows, columns : ndarray of int
         Indices of the held-out entries.
     values : ndarray of float
-    floor : float
-        An error too small to matter, for matrices that are predicted exactly.
+    shape : tuple of int
+        That of the matrix.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class HeldOut:
         else:
             self.rows, self.columns = np.nonzero(mask & ~np.isnan(X))
         self.values = X[self.rows, self.columns]
+        self.shape = X.shape
         self._X = X
-        self.floor = 1e-6 * float(np.nanvar(X)) or 1.0
 
     def rest(self) -> Array:
         """Return a copy of the matrix without the held-out entries; it is not kept."""

@@ -76,3 +76,30 @@ def test_estimates_at_entries(run):
     swept = run(CostWeights(0.0), keep_scales=True, entries=entries, metric=False)
     for blocks, predicted in zip(swept.blocks, swept.predictions, strict=True):
         np.testing.assert_array_equal(predicted, blocks.expand()[entries])
+
+
+def test_past_the_end_of_the_chain_only_the_mode_that_is_not_one_cluster_changes():
+    weights = ScaleWeights({(6, 6): 0.5, (7, 4): 0.25, (4, 9): 0.25}, (0, 0), "symmetric", 1)
+    assert weights.n_starts == 7
+    ended = weights.from_start(4, (False, True), True)  # the columns are one cluster
+    np.testing.assert_array_equal(ended[1, 0], [0.25, 0, 0.5, 0.25])
+    np.testing.assert_array_equal(ended[0, 1], [0.0])
+    going_on = weights.from_start(4, (False, False), False)
+    np.testing.assert_array_equal(going_on[1, 0], [0, 0, 0, 0.25])
+    np.testing.assert_array_equal(going_on[0, 1], [0, 0, 0, 0, 0, 0.25])
+    both = weights.from_start(4, (True, True), True)
+    np.testing.assert_array_equal(both[1, 0], [1.0])
+
+
+def test_weights_of_later_paths_are_not_lost_in_the_traversal_of_the_paper(run):
+    run, scale_weights = run
+    weights = {(-4 + 14, -4): 0.5, (-4, -4): 0.5}
+    for keep_scales in (False, True):
+        swept = run(scale_weights(weights), keep_scales=keep_scales)
+        assert swept.metric.total_weight == pytest.approx(1.0)
+        assert np.isfinite(swept.metric.filled).all()
+
+
+def test_other_weights_have_another_digest():
+    one, other = (ScaleWeights({(0, 1): w}, (0, 0), "paper", 1) for w in (0.5, 0.25))
+    assert one.digest != other.digest

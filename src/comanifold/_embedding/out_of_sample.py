@@ -38,8 +38,9 @@ def distances_to_new(
     A new row is compared with the filled-in rows on its observed entries; its missing entries
     take the weighted mean of the nearest rows. Its distance to row j is the Euclidean distance of
     the filled-in rows, times the factor by which the multi-scale distances of the nearest rows to
-    j exceed their Euclidean ones; the variances of missing entries are added to its square. With
-    sparse distances, a new row has distances to those rows to which its nearest rows have one.
+    j exceed their Euclidean ones; the variances of missing entries, beyond those of the row with
+    the least, are added to its square. With sparse distances, a new row has distances to those rows
+    to which its nearest rows have one.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def _distances_of_row(
     straight = total_weight * np.linalg.norm(filled[places] - completed, axis=1)
     apart = straight * factors[places] / sums[places]
     own = float(variances.of_entries[np.isnan(row)].sum()) - variances.of_points.min()
-    return places, np.sqrt(np.maximum(apart**2 + own + of_points[places], 0.0))
+    return places, np.sqrt(apart**2 + max(own, 0.0) + of_points[places])
 
 
 def _stored(distances: Any, i: int) -> tuple[Indices, Array]:

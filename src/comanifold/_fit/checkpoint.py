@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _KIND = "checkpoint"
-_FORMAT = "4"
+_FORMAT = "5"
 
 # Settings that have an effect on the distances only through the number of candidates.
 _ONLY_FOR_CANDIDATES = ("distances", "bandwidth", "embedding_takes_sparse")

