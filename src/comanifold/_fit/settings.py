@@ -61,7 +61,7 @@ class Settings:
 
     @property
     def n_sweeps(self) -> int:
-        """The number of surfaces that are solved, if learned weights have one fold."""
+        """About how many surfaces are solved: small matrices have more folds, and are quick."""
         return self.n_passes * (2 if self.learns_weights else 1)
 
     def n_candidates(self, shape: tuple[int, int]) -> tuple[int | None, int | None]:

@@ -65,7 +65,8 @@ class FittedState:
     mean, scale : float
         The units of the fit: standard units are (data - mean) / scale.
     filled : ndarray of shape (n_observed_rows, n_observed_columns)
-        The mean of the filled-in matrices of all scales by weight, in standard units.
+        The mean of the filled-in matrices of all scales and completions by weight, in standard
+        units.
     total_weight : float
         The sum of the weights of all scales and completions.
     traversal : str

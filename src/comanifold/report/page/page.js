@@ -18,7 +18,7 @@ const state = {
 };
 
 const VIEWS = [
-  ["observed", "observed entries only"], ["filled", "filled in, mean of all scales"],
+  ["observed", "observed entries only"], ["filled", "filled in, weighted mean"],
   ["scale", "filled in at this scale"], ["estimate", "smooth estimate at this scale"],
 ];
 

@@ -89,7 +89,7 @@ function drawExports(scale) {
   }));
   document.getElementById("exports-text").textContent = isAggregated
     ? "The matrix is too large to be on this page entry by entry, so it cannot be saved from here."
-    : "The filled-in matrix has the mean of all scales where nothing was observed, and about seven digits.";
+    : "The filled-in matrix has the weighted mean of scales and completions where nothing was observed, and about seven digits.";
 }
 
 function heldOutTable({ n_entries: count, errors }) {
