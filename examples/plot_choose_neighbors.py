@@ -19,8 +19,8 @@ missing = np.isnan(X)
 numbers = [2, 3, 5, 10, 20]
 
 # %%
-# Every number of neighbours is scored on the same three draws of held-out entries, given by
-# ``random_state``; the bars are standard deviations over the draws. From 2 to 5 neighbours the
+# Every number of neighbours is scored on the same two draws of held-out entries, given by
+# ``random_state``; the bars are their standard deviations. From 2 to 5 neighbours the
 # differences are much smaller than these and mean nothing. The error of the missing entries, which
 # is known here but not in practice, grows in the same way. It is a little smaller, since that fit
 # has more observed entries.
@@ -28,7 +28,7 @@ numbers = [2, 3, 5, 10, 20]
 scores, errors = [], []
 for n_neighbors in numbers:
     model = CoManifold(n_neighbors=n_neighbors).fit(X)
-    scores.append([model.score(X, random_state=seed) for seed in range(3)])
+    scores.append([model.score(X, random_state=seed) for seed in range(2)])
     error = np.sqrt(np.mean((model.filled_ - data.X)[missing] ** 2))
     errors.append(error / data.X[missing].std())
 
