@@ -28,12 +28,20 @@ def test_weights_solve_the_problem_on_the_simplex(n_entries):
     prior /= prior.sum()
     found = combination_weights(predictions, values, prior)
     kept = found > 0.0
-    penalty = 900.0 * np.mean((predictions @ prior - values) ** 2) / n_entries
-    w = cp.Variable(int(kept.sum()))
-    objective = cp.sum_squares(predictions[:, kept] @ w - values)
-    objective += penalty * cp.sum_squares(w - prior[kept])
-    cp.Problem(cp.Minimize(objective), [w >= 0, cp.sum(w) == 1]).solve(solver=cp.CLARABEL)
-    np.testing.assert_allclose(found[kept], w.value, atol=1e-4)
+
+    def solve(penalty, some):
+        w = cp.Variable(int(some.sum()))
+        objective = cp.sum_squares(predictions[:, some] @ w - values)
+        objective += penalty * cp.sum_squares(w - prior[some])
+        cp.Problem(cp.Minimize(objective), [w >= 0, cp.sum(w) == 1]).solve(solver=cp.CLARABEL)
+        return w.value
+
+    def penalty(weights):
+        return 900.0 * np.mean((predictions @ weights - values) ** 2) / n_entries
+
+    first = solve(penalty(prior), np.ones(len(prior), dtype=bool))
+    expected = solve(penalty(first), kept)
+    np.testing.assert_allclose(found[kept], expected, atol=1e-4)
     assert found.sum() == pytest.approx(1.0)
     assert (found >= 0.0).all()
 

@@ -22,6 +22,9 @@ Indices = NDArray[np.intp]
 # With so many held-out entries, data and prior weigh about the same.
 _N_PRIOR = 30.0
 
+# How often the weights are found, each time with a penalty by the errors of the last ones.
+_N_ROUNDS = 2
+
 # Members that together have no more than this weight are left out.
 _NEGLIGIBLE = 0.02
 
@@ -53,9 +56,12 @@ def combination_weights(predictions: Array, values: Array, prior: Array) -> Arra
     """
     if not len(values):
         return prior
-    variance = float(np.mean((predictions @ prior - values) ** 2))
-    penalty = _N_PRIOR**2 * max(variance, 1e-12) / len(values)
-    weights = _on_simplex(predictions, values, prior, penalty)
+    weights = prior
+    for _ in range(_N_ROUNDS):
+        # The variance of the errors is that of the weights so far, at first of the prior.
+        variance = float(np.mean((predictions @ weights - values) ** 2))
+        penalty = _N_PRIOR**2 * max(variance, 1e-14) / len(values)
+        weights = _on_simplex(predictions, values, prior, penalty)
     order = np.argsort(weights, kind="stable")
     kept = np.sort(order[np.cumsum(weights[order]) > _NEGLIGIBLE])
     few = np.zeros(len(weights))

@@ -35,7 +35,7 @@ Mask = NDArray[np.bool_]
 # The ridges: each is this part of the last. From one to the next the solution moves little, so
 # that the path follows one local minimum; with steps of 10, errors at 90% missing were three
 # times as large.
-_LARGEST_RIDGE, _SMALLEST_RIDGE = 10.0, 1e-8
+_LARGEST_RIDGE, _SMALLEST_RIDGE = 10.0, 1e-10
 _RATIO = 10.0**-0.5
 _N_RIDGES = 1 + round(np.log(_SMALLEST_RIDGE / _LARGEST_RIDGE) / np.log(_RATIO))
 
