@@ -8,10 +8,11 @@ import pytest
 from comanifold import CoManifold, Graph
 from comanifold._fit.combination import combination_weights
 from comanifold._fit.completion import PATH_KINDS, completion_path
-from comanifold._fit.passes import prepare_first_pass, run_passes
+from comanifold._fit.passes import _without_effects, prepare_first_pass, run_passes
 from comanifold._fit.progress import ProgressReporter
 from comanifold._fit.settings import Execution, check_settings
 from comanifold._fit.sweep import CostWeights, Outputs, sweep
+from comanifold.datasets import make_linkage2, remove_entries
 from comanifold.model_selection import held_out_folds
 
 
@@ -132,3 +133,26 @@ def test_passes_with_learned_weights_start_from_the_weights_of_the_paper():
     after = CoManifold(n_passes=2, first_graphs="masked").fit(X)
     expected = Graph.from_distances(before.row_distances_, 5)
     np.testing.assert_array_equal(after.row_graph_.edges, expected.edges)
+
+
+def test_effects_are_left_out_where_means_predict_as_well():
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=800)
+    scale = values + rng.normal(size=800)
+    plain = values + 0.3 * rng.normal(size=800)
+    prior, has_effects = np.array([1.0, 0.0, 0.0]), np.array([False, False, True])
+
+    def needed(effects):
+        predictions = np.column_stack([scale, plain, effects])
+        return _without_effects(predictions, values, prior, has_effects).tolist()
+
+    assert needed(plain + 1e-4 * rng.normal(size=800)) == [True, True, False]
+    assert needed(values + 0.1 * rng.normal(size=800)) == [True, True, True]
+
+
+def test_a_block_of_a_matrix_without_noise_is_filled_in():
+    truth = make_linkage2(60, 50, random_state=0).X
+    X = remove_entries(truth, 0.3, pattern="block", random_state=0)
+    filled = CoManifold().fit(X).filled_
+    error = np.sqrt(np.mean((filled - truth)[np.isnan(X)] ** 2)) / truth.std()
+    assert error < 0.005

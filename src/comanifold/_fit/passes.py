@@ -48,6 +48,10 @@ _TOL_FOR_WEIGHTS = 1e-2
 
 _PAPER_ALPHA = -0.5
 
+# Members with effects of rows and columns are used if they lower the mean squared error by more
+# than this part and this number, in which observed entries have variance one.
+_NO_GAIN, _NO_ERROR = 2e-3, 1e-6
+
 # Completion paths of larger matrices are computed one after the other.
 _MOST_ENTRIES_AT_ONCE = 10_000_000
 
@@ -200,6 +204,10 @@ def _combine(
     of_paper = CostWeights(_PAPER_ALPHA)
     prior = np.array([0.0 if isinstance(m[0], PathKind) else of_paper(*m) for m in members])
     prior /= prior.sum()
+    has_effects = np.array([isinstance(m[0], PathKind) and m[0].effects for m in members])
+    needed = _without_effects(predictions, values, prior, has_effects)
+    members = [member for member, is_needed in zip(members, needed, strict=True) if is_needed]
+    predictions, prior = predictions[:, needed], prior[needed]
     weights = combination_weights(predictions, values, prior)
     scale_weights: dict[tuple[int, int], float] = {}
     completion_weights: dict[PathKind, dict[int, float]] = {}
@@ -219,6 +227,24 @@ def _combine(
         HeldOutPredictions(rows, columns, numbers, predicted),
         ErrorModel.fit(predicted - values, rows, columns, shape),
     )
+
+
+def _without_effects(
+    predictions: Array, values: Array, prior: Array, has_effects: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return a mask of all members, or of those without effects if these predict as well.
+
+    Effects of rows and columns extrapolate worse into a missing block than means do, which
+    held-out entries elsewhere do not show.
+    """
+
+    def error(some: NDArray[np.bool_]) -> float:
+        weights = combination_weights(predictions[:, some], values, prior[some])
+        return float(np.mean((predictions[:, some] @ weights - values) ** 2))
+
+    everything = np.ones(len(prior), dtype=bool)
+    allowed = (1.0 + _NO_GAIN) * error(everything) + _NO_ERROR
+    return ~has_effects if error(~has_effects) <= allowed else everything
 
 
 def _add_completions(
