@@ -22,6 +22,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._embedding.clusters import Clusters, embedding_order, find_clusters, nested_linkage
+from ._embedding.layouts import (
+    check_embedding,
+    check_installed,
+    embedding_name,
+    make_embedding,
+    refuse_sparse,
+)
 from ._embedding.out_of_sample import ModeVariances, distances_to_new, find_equal_rows
 from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
@@ -47,6 +54,7 @@ from ._io.model_format import read_model, write_model
 from ._parallel import single_threaded_blas
 from ._validation import (
     check_choice,
+    check_count,
     check_matrix,
     expand_to_full,
     is_integer,
@@ -79,9 +87,16 @@ def _can_transform(model: Any) -> bool:
     """Return True if the embedding places new points; else raise an AttributeError."""
     state = getattr(model, "_state", None)
     embedding = model.embedding if state is None else state.row.embedding
-    if isinstance(embedding, str) or hasattr(embedding, "transform"):
+    if isinstance(embedding, str):
+        can, name = embedding not in ("umap", "tsne", "mds"), embedding
+    else:
+        can, name = hasattr(embedding, "transform"), embedding_name(embedding)
+    if can:
         return True
-    raise AttributeError(f"{type(embedding).__name__} has no transform for new points")
+    raise AttributeError(
+        f"the embedding {name!r} has no transform for new points: fit with "
+        'embedding="diffusion" or "isomap" to place them'
+    )
 
 
 class CoManifold(
@@ -97,9 +112,10 @@ class CoManifold(
     .. math:: d(i, j) = \sum_{l,k} w_{lk}
               \| \tilde X^{(l,k)}_{i \cdot} - \tilde X^{(l,k)}_{j \cdot} \|,
 
-    and likewise between columns; diffusion maps embed both. With nothing missing, that is the
-    diffusion map of the matrix. Multiplying or shifting the data changes nothing but the units
-    of the distances, and the order of rows and columns does not matter.
+    and likewise between columns; diffusion maps embed both, or UMAP, t-SNE, Isomap or MDS. With
+    nothing missing, the distances are Euclidean. Multiplying or shifting the data changes nothing
+    but the units of the distances, and the order of rows and columns does not matter (in UMAP and
+    t-SNE, groups and neighbours stay the same, places may not).
 
     Parameters
     ----------
@@ -127,11 +143,20 @@ class CoManifold(
         Warm start: begin each scale at the solution of the one before, so that clusters are
         nested (for penalties as steep at the origin as the snowflake). False solves each scale
         from its own start.
-    embedding : "diffusion" or estimator, default="diffusion"
-        How distances become coordinates: a diffusion map, or an estimator with
-        `fit_transform` that takes precomputed distances, such as
-        ``Isomap(metric="precomputed")``. A clone is fitted to each mode; its own number of
-        components applies.
+    embedding : str or estimator, default="diffusion"
+        How distances become coordinates:
+
+        - "diffusion", a diffusion map;
+        - "umap", UMAP with 15 neighbours, by the package umap-learn (extra `umap`);
+        - "tsne", t-SNE with perplexity 30, or a third of the number of other points;
+        - "isomap", Isomap with 5 neighbours, its graph made connected by shortest links;
+        - "mds", multidimensional scaling (SMACOF); it needs all distances;
+        - an estimator with `fit_transform` that takes precomputed distances, such as
+          ``SpectralEmbedding(affinity="precomputed")``. A clone is fitted to each mode; its own
+          number of components applies.
+
+        `embed` returns others from the same fit. "diffusion" and "isomap" place new points; the
+        others have no `transform`.
     bandwidth : "local", ("local", int), "median" or float, default="local"
         Bandwidth of the diffusion maps; see `DiffusionMap`. The median of sparse distances is
         that of the stored ones, among which short distances are more frequent.
@@ -139,8 +164,10 @@ class CoManifold(
         Which pairwise distances to compute. "dense": all of them, in square arrays. "sparse":
         those of each row, and each column, to its nearest ones (30, or twice the neighbours of
         the graph or of a local bandwidth if that is more) and to 30 others at even steps from
-        near to far, so that memory grows linearly with the number of rows and columns. "auto"
-        is sparse for a mode of more than 3,000 points, if `embedding` takes sparse distances.
+        near to far, so that memory grows linearly with the number of rows and columns; with
+        "tsne" to 91 nearest ones. "auto" is sparse for a mode of more than 3,000 points, if
+        `embedding` takes sparse distances ("mds" does not, nor "tsne" with more than 3
+        components).
     keep_scales : bool, default=False
         Keep the estimate of every scale, as cluster labels and block values, for `estimate_at`,
         `filled_at`, `blocks_at`, `row_labels_at`, `column_labels_at`, `row_linkage_`,
@@ -155,8 +182,9 @@ class CoManifold(
         again, and ends with the same bits; the directory of a fit to other data, with other
         parameters or by other versions is refused. Other files in it are left alone.
     random_state : int, RandomState or None, default=None
-        Passed to `embedding` if it takes one and has none, and the default of `score`. The
-        method itself is deterministic.
+        The seed of "umap" and "tsne", for which None is 0, so that they are deterministic as
+        well; passed to an estimator as `embedding` if it takes one and has none; and the default
+        of `score`. The method itself is deterministic.
     verbose : int, default=0
         1 logs the passes, 2 every scale, to the logger "comanifold", which is shown on standard
         error unless logging is configured. See also the `progress` argument of `fit`, and, with
@@ -178,6 +206,9 @@ class CoManifold(
     Attributes
     ----------
     row_embedding_, column_embedding_ : ndarray of shape (n_rows or n_columns, n_components)
+    embedding_name_ : str
+        The name of the embedding that was fitted, such as "diffusion"; of an estimator, that of
+        its class.
     row_eigenvalues_, column_eigenvalues_ : ndarray of shape (n_components,)
         Present with diffusion maps only.
     row_distances_, column_distances_ : ndarray or sparse array
@@ -338,6 +369,7 @@ class CoManifold(
             called `fit`. An exception that it raises ends the fit.
         """
         settings = check_settings(self)
+        check_installed(self.embedding)
         reporter = ProgressReporter(settings.n_sweeps, progress, self)
         reporter.begin_fit(X)
         names = row_names(X)
@@ -374,14 +406,14 @@ class CoManifold(
                 errors=result.errors,
                 blocks=result.blocks,
                 ignored_entries=np.argwhere(matrix.outliers),
-                row=self._embed(
+                row=self._mode_state(
                     result.row_graph,
                     row_distances,
                     matrix.scale**2 * result.row_variances,
                     matrix.observed_rows,
                     names,
                 ),
-                column=self._embed(
+                column=self._mode_state(
                     result.column_graph,
                     column_distances,
                     matrix.scale**2 * result.column_variances,
@@ -410,7 +442,7 @@ class CoManifold(
         X = missing_to_nan(X, self.absent)
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
 
-    def _embed(
+    def _mode_state(
         self,
         graph: Any,
         distances: Any,
@@ -419,14 +451,12 @@ class CoManifold(
         names: NDArray[Any] | None,
     ) -> ModeState:
         """Return the state of a mode: its distances embedded, and its points ordered."""
-        if isinstance(self.embedding, str):
-            embedding = DiffusionMap(
-                self.n_components, metric="precomputed", bandwidth=self.bandwidth
-            )
-        else:
-            embedding = clone(self.embedding)
-            if embedding.get_params().get("random_state", 0) is None:
-                embedding.set_params(random_state=self.random_state)
+        embedding = make_embedding(
+            self.embedding,
+            n_components=self.n_components if isinstance(self.embedding, str) else None,
+            bandwidth=self.bandwidth,
+            random_state=self.random_state,
+        )
         coordinates = np.asarray(embedding.fit_transform(_sorted_for(embedding, distances)))
         order = embedding_order(_expand_rows(coordinates, observed))
         return ModeState(graph, distances, embedding, coordinates, order, variances, names)
@@ -452,6 +482,7 @@ class CoManifold(
         known = np.nan_to_num(1.0 - (self.filled_std_ / state.scale) ** 2, nan=0.0)
         known = np.maximum(known, 0.0)
         self.row_support_, self.column_support_ = known.mean(axis=1), known.mean(axis=0)
+        self.embedding_name_ = embedding_name(state.row.embedding)
         self.unobserved_rows_ = np.flatnonzero(~state.observed_rows)
         self.unobserved_columns_ = np.flatnonzero(~state.observed_columns)
         for mode in ("row", "column"):
@@ -564,6 +595,71 @@ class CoManifold(
         self._state = state
         self._set_names()
         return self
+
+    @single_threaded_blas()
+    def embed(
+        self,
+        embedding: Any = "umap",
+        *,
+        mode: str = "row",
+        n_components: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Array:
+        """Return another embedding of the rows or columns, from the distances of the fit.
+
+        The model does not change: `row_embedding_`, `transform`, orders and plots stay those of
+        the embedding that it was fitted with.
+
+        Parameters
+        ----------
+        embedding : {"diffusion", "umap", "tsne", "isomap", "mds"} or estimator, default="umap"
+            As the parameter of `CoManifold`.
+        mode : {"row", "column"}, default="row"
+        n_components : int, optional
+            Number of coordinates. By default that of the model, or of an estimator its own.
+        random_state : int, RandomState or None, default=None
+            By default that of the model; if that is None as well, 0 for a named embedding.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n_rows or n_columns, n_components)
+            NaN for rows and columns without an observed entry.
+
+        Examples
+        --------
+        >>> from comanifold import CoManifold
+        >>> from comanifold.datasets import make_checkerboard, remove_entries
+        >>> X = remove_entries(make_checkerboard(40, 30, random_state=0).X, 0.3, random_state=0)
+        >>> model = CoManifold().fit(X)
+        >>> model.embed("tsne").shape, model.embed("mds", mode="column", n_components=3).shape
+        ((40, 2), (30, 3))
+        """
+        check_is_fitted(self)
+        check_choice("mode", mode, ["row", "column"])
+        of_mode, observed = self._state.mode(mode)
+        distances, is_named = of_mode.distances, isinstance(embedding, str)
+        if n_components is None and is_named:
+            n_components = self.n_components
+        if n_components is not None:
+            check_count("n_components", n_components)
+            if n_components >= distances.shape[0]:
+                raise ValueError(
+                    f"n_components must be less than the number of {mode}s with an observed "
+                    f"entry, {distances.shape[0]}, got {n_components}"
+                )
+        check_embedding(embedding, n_components)
+        check_installed(embedding)
+        if sparse.issparse(distances):
+            advice = f'the {mode}s were fitted with sparse distances, fit with distances="dense"'
+            refuse_sparse(embedding, n_components, advice)
+        estimator = make_embedding(
+            embedding,
+            n_components=n_components,
+            bandwidth=self.bandwidth,
+            random_state=self.random_state if random_state is None else random_state,
+        )
+        coordinates = np.asarray(estimator.fit_transform(_sorted_for(estimator, distances)))
+        return _expand_rows(coordinates, observed)
 
     def transform(self, X: ArrayLike) -> Array:
         """Place new rows in the embedding of the rows.
@@ -884,7 +980,7 @@ class CoManifold(
         Raises
         ------
         ValueError
-            If a part of the model is not data: an embedding other than "diffusion" or a
+            If a part of the model is not data: an estimator as `embedding` other than a
             `DiffusionMap`, or a penalty that is not one of `comanifold.penalties`.
         """
         check_is_fitted(self)

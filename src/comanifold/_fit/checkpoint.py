@@ -36,7 +36,7 @@ _KIND = "checkpoint"
 _FORMAT = "5"
 
 # Settings that have an effect on the distances only through the number of candidates.
-_ONLY_FOR_CANDIDATES = ("distances", "bandwidth", "embedding_takes_sparse")
+_ONLY_FOR_CANDIDATES = ("distances", "bandwidth", "embedding_neighbors")
 
 # Objects outside a penalty that its code may refer to, and that count by their values.
 _CONSTANTS = (str, bytes, type(None), numbers.Number, tuple, list, set, frozenset, dict, np.ndarray)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 
 from .._embedding.affinities import check_bandwidth, local_neighbor
+from .._embedding.layouts import check_embedding, refuse_sparse
 from .._validation import (
     check_choice,
     check_count,
@@ -34,8 +35,9 @@ _LEAST_CANDIDATES = 30
 class Settings:
     """The validated parameters that the distances of a fit depend on.
 
-    `start` is None for a start that is searched for; the other fields are parameters of
-    `CoManifold`.
+    `start` is None for a start that is searched for; `embedding_neighbors` is of how many nearest
+    neighbours the embedding needs the distance, None if it needs all distances. The other fields
+    are parameters of `CoManifold`.
     """
 
     n_neighbors: tuple[int, int]
@@ -51,7 +53,7 @@ class Settings:
     keep_scales: bool
     distances: str
     bandwidth: Any
-    embedding_takes_sparse: bool
+    embedding_neighbors: int | None
     max_iter: int
     tol: float
 
@@ -71,6 +73,7 @@ class Settings:
                 _LEAST_CANDIDATES,
                 2 * n_neighbors,
                 2 * (local_neighbor(self.bandwidth, n_points) or 0),
+                self.embedding_neighbors or 0,
             )
             if self._is_sparse(n_points)
             else None
@@ -80,7 +83,7 @@ class Settings:
 
     def _is_sparse(self, n_points: int) -> bool:
         if self.distances == "auto":
-            return self.embedding_takes_sparse and n_points > _MOST_DENSE
+            return self.embedding_neighbors is not None and n_points > _MOST_DENSE
         return self.distances == "sparse"
 
 
@@ -100,14 +103,11 @@ def check_settings(model: Any) -> Settings:
     check_choice("first_graphs", model.first_graphs, ["completed", "masked"])
     check_choice("scale_weights", model.scale_weights, ["cost", "learned"])
     check_choice("distances", model.distances, ["auto", "dense", "sparse"])
-    takes_sparse = _check_embedding(model.embedding)
-    if model.distances == "sparse" and not takes_sparse:
-        raise ValueError(
-            f'distances="sparse" needs an embedding that takes sparse distances, which '
-            f'{type(model.embedding).__name__} does not: use distances="dense"'
-        )
-    check_bandwidth(model.bandwidth)
     check_count("n_components", model.n_components)
+    embedding_neighbors = check_embedding(model.embedding, model.n_components)
+    if model.distances == "sparse":
+        refuse_sparse(model.embedding, model.n_components, 'use distances="dense"')
+    check_bandwidth(model.bandwidth)
     try:
         check_random_state(model.random_state)
     except ValueError as error:
@@ -132,7 +132,7 @@ def check_settings(model: Any) -> Settings:
         keep_scales=bool(model.keep_scales),
         distances=model.distances,
         bandwidth=model.bandwidth,
-        embedding_takes_sparse=takes_sparse,
+        embedding_neighbors=embedding_neighbors,
         max_iter=max_iter,
         tol=tol,
     )
@@ -157,33 +157,6 @@ def check_n_jobs(n_jobs: Any) -> int | None:
     if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r:.60}")
     return n_jobs
-
-
-def _check_embedding(embedding: Any) -> bool:
-    """Validate an embedding; return whether it takes sparse distances."""
-    if isinstance(embedding, str):
-        check_choice("embedding", embedding, ["diffusion"], "an estimator of distances")
-        return True
-    if isinstance(embedding, type) or not all(
-        hasattr(embedding, method) for method in ("fit_transform", "get_params")
-    ):
-        raise ValueError(
-            'embedding must be "diffusion" or an estimator of scikit-learn\'s kind, with '
-            "fit_transform and get_params, that takes precomputed distances, got "
-            f"{embedding!r:.60}"
-        )
-    meanings = {
-        name: value
-        for name, value in embedding.get_params().items()
-        if name.split("__")[-1] in ("metric", "dissimilarity", "affinity", "kernel")
-    }
-    if meanings and "precomputed" not in meanings.values():
-        name = next(iter(meanings))
-        raise ValueError(
-            f'embedding is given distances: set {name}="precomputed" in '
-            f"{type(embedding).__name__}, got {name}={meanings[name]!r}"
-        )
-    return get_tags(embedding).input_tags.sparse
 
 
 def _check_alpha(alpha: Any) -> float:

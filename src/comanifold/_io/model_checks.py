@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from .._embedding.affinities import affinities, find_bandwidth, row_sums, with_zero_diagonal
+from .._embedding.layouts import IsomapLayout, Layout
 from .._fit.combination import ErrorModel, mode_variances
 from .._fit.standardise import standardise
 from .._fit.state import FittedState, ModeState
@@ -43,7 +44,10 @@ def check_state(state: FittedState) -> None:
         if not np.array_equal(np.sort(of_mode.order), np.arange(len(observed))):
             raise ValueError(f"{mode}.order is not a permutation of 0..{len(observed) - 1}")
         _check_distances(f"{mode}.distances", of_mode.distances)
-        _check_embedding(f"{mode}.embedding", of_mode)
+        if isinstance(of_mode.embedding, Layout):
+            _check_layout(mode, of_mode)
+        else:
+            _check_diffusion_map(f"{mode}.embedding", of_mode)
 
 
 def _check_data(state: FittedState) -> None:
@@ -173,7 +177,26 @@ def _check_distances(name: str, distances: Any) -> None:
         raise ValueError(f"{name} is not symmetric")
 
 
-def _check_embedding(name: str, mode: ModeState) -> None:
+def _check_layout(name: str, mode: ModeState) -> None:
+    """Raise ValueError if coordinates are not numbers; those of Isomap are checked as such.
+
+    Those of UMAP, t-SNE and MDS can be anything: they are the result of many small steps.
+    """
+    n_points, n_components = mode.coordinates.shape
+    if not 1 <= n_components < n_points:
+        raise ValueError(f"{name}.coordinates are {n_components} of {n_points} points")
+    if not np.isfinite(mode.coordinates).all():
+        raise ValueError(f"{name}.coordinates has entries that are NaN or infinite")
+    check_random_state(mode.embedding.random_state)
+    if isinstance(mode.embedding, IsomapLayout):
+        # NaN if the distances do not connect all points.
+        with np.errstate(invalid="ignore"):
+            residual = mode.embedding.residual()
+        if not residual <= _EIGEN_ROUNDING:
+            raise ValueError(f"{name}.coordinates are not those of Isomap of the distances")
+
+
+def _check_diffusion_map(name: str, mode: ModeState) -> None:
     """Raise ValueError if a diffusion map is not that of the distances."""
     embedding: DiffusionMap = mode.embedding
     distances = with_zero_diagonal(mode.distances)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import __version__
+from .._embedding.layouts import IsomapLayout, Layout
 from .._fit.combination import ErrorModel, HeldOutPredictions
 from .._fit.completion import Completion
 from .._fit.state import Array, FittedState, Indices, Mask, ModeState
@@ -70,8 +71,8 @@ _HELD_OUT_PARTS = tuple(field.name for field in fields(HeldOutPredictions))
 _CSR_PARTS = {"data": "f", "indices": "i", "indptr": "i"}
 
 _NOT_SAVED = (
-    'only models with embedding="diffusion" or a comanifold.DiffusionMap can be saved, and not '
-    "those with {}"
+    "only models with a named embedding or a comanifold.DiffusionMap can be saved, and not those "
+    "with {}"
 )
 
 Arrays = dict[str, NDArray[Any]]
@@ -203,6 +204,9 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
             raise ValueError(f"{name} cannot be saved: labels must be text or numbers")
         arrays[name] = value
         return "array"
+    if isinstance(value, Layout):  # its coordinates are those of the mode
+        seed = _encode_parameter("random_state", value.random_state)
+        return {"name": value.name, "random_state": seed}
     if name.endswith(".embedding") and type(value) is not DiffusionMap:
         raise ValueError(_NOT_SAVED.format(type(value).__name__))
     parts = _PARTS.get(type(value)) or [field.name for field in fields(value)]
@@ -419,11 +423,12 @@ def _decode_mode(saved: _Part, n_points: int, n_observed: int) -> ModeState:
         graph_part.array("weights", "f", (None,)),
     )
     graph.n_added_links = graph_part.value("n_added_links", int)
+    distances = saved.matrix("distances", n_observed)
     coordinates = saved.array("coordinates", "f", (n_observed, None))
     return ModeState(
         graph=graph,
-        distances=saved.matrix("distances", n_observed),
-        embedding=_decode_embedding(saved.part("embedding"), coordinates),
+        distances=distances,
+        embedding=_decode_embedding(saved.part("embedding"), distances, coordinates),
         coordinates=coordinates,
         order=saved.array("order", "i", (n_points,)),
         variances=saved.array("variances", "f", (n_observed,)),
@@ -444,7 +449,9 @@ def _decode_names(saved: _Part, n_points: int) -> NDArray[Any] | None:
     return np.array(names, dtype=object)
 
 
-def _decode_embedding(saved: _Part, coordinates: Array) -> DiffusionMap:
+def _decode_embedding(saved: _Part, distances: Any, coordinates: Array) -> DiffusionMap | Layout:
+    if saved.get("name") is not None:
+        return _decode_layout(saved, distances, coordinates)
     embedding = _decode_parameter(saved.value("parameters", dict))
     if not isinstance(embedding, DiffusionMap):
         raise ValueError("the embedding is not a DiffusionMap")
@@ -463,6 +470,19 @@ def _decode_embedding(saved: _Part, coordinates: Array) -> DiffusionMap:
     embedding._eigenvectors = saved.array("_eigenvectors", "f", coordinates.shape)
     embedding.n_features_in_, embedding._n_features_out = n_points, n_components
     return embedding
+
+
+def _decode_layout(saved: _Part, distances: Any, coordinates: Array) -> Layout:
+    name, seed = saved.value("name", str), saved.get("random_state")
+    if name not in ("umap", "tsne", "isomap", "mds"):
+        raise ValueError(f"{name!r:.40} is not the name of an embedding")
+    if seed is not None:
+        saved.value("random_state", int)
+    if name != "isomap":
+        return Layout(name, coordinates.shape[1], seed)
+    isomap = IsomapLayout(name, coordinates.shape[1], seed)
+    isomap.restore(distances, coordinates)
+    return isomap
 
 
 def _decode_scale(saved: _Part) -> Scale:

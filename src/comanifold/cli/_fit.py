@@ -422,14 +422,15 @@ def _say_summary(output: Output, findings: dict[str, Any], out: Path) -> None:
     def joined(numbers: list[float]) -> str:
         return ", ".join(f"{number:.2f}" for number in numbers[:3])
 
-    clusters, values = findings["clusters"], findings["eigenvalues"]
+    clusters, values = findings["clusters"], findings.get("eigenvalues")
     held_out, messages = findings["held_out"], findings["warnings"] or ["none"]
     output.say(f"Fitted in {duration(findings['seconds'])}, {findings['n_scales']} scales:")
     output.say(f"  clusters   {clusters['rows']['summary']}; {clusters['columns']['summary']}")
-    output.say(
-        f"  structure  eigenvalues of rows {joined(values['rows'])}, of columns "
-        f"{joined(values['columns'])} (near 1: strong)"
-    )
+    if values:
+        output.say(
+            f"  structure  eigenvalues of rows {joined(values['rows'])}, of columns "
+            f"{joined(values['columns'])} (near 1: strong)"
+        )
     output.say(f"  held out   {held_out['summary'] if held_out else 'not measured'}")
     output.say(f"  warnings   {messages[0]}")
     for message in messages[1:]:

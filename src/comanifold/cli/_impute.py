@@ -351,6 +351,11 @@ def _place(model: "CoManifold", preprocessor: "Preprocessor | None", values: Any
     """Return the coordinates of new rows or columns."""
     from sklearn.base import clone
 
+    if not hasattr(model, "transform"):
+        raise ValueError(
+            f"the model was fitted with --embedding {model.embedding_name_}, which places no new "
+            "points: fit with --embedding diffusion or isomap"
+        )
     # Names have been matched; arrays have none.
     warnings.filterwarnings("ignore", message=".*valid feature names.*")
     if mode == "row":

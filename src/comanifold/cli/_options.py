@@ -383,6 +383,12 @@ model_options = OptionGroup(
             help="Coordinates of each embedding. [default: 2]",
         ),
         click.Option(
+            ["--embedding"],
+            type=click.Choice(["diffusion", "umap", "tsne", "isomap", "mds"]),
+            help="How distances become coordinates. umap needs the extra umap; umap, tsne and mds "
+            "place no new points. [default: diffusion]",
+        ),
+        click.Option(
             ["--neighbors"],
             type=_Neighbors(),
             metavar="N or N,N",

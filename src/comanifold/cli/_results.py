@@ -62,6 +62,12 @@ class FitResults:
         """Return what was found, as values that JSON can store."""
         import numpy as np
 
+        eigenvalues = {}
+        if hasattr(self.model, "row_eigenvalues_"):  # of diffusion maps
+            eigenvalues["eigenvalues"] = {
+                "rows": self.model.row_eigenvalues_.tolist(),
+                "columns": self.model.column_eigenvalues_.tolist(),
+            }
         return {
             "shape": list(self.table.values.shape),
             "share_missing": float(np.isnan(self.table.values).mean()),
@@ -75,10 +81,8 @@ class FitResults:
                 }
                 for mode, found in self.clusters.items()
             },
-            "eigenvalues": {
-                "rows": self.model.row_eigenvalues_.tolist(),
-                "columns": self.model.column_eigenvalues_.tolist(),
-            },
+            "embedding": self.model.embedding_name_,
+            **eigenvalues,
             "held_out": None
             if self.held_out is None
             else {**asdict(self.held_out), "summary": _held_out_text(self.held_out)},

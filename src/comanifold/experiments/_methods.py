@@ -4,8 +4,6 @@ Every method has its default parameters, and chooses what it has to choose witho
 diffusion maps have the same local bandwidth, except those of "as in the paper".
 """
 
-import threading
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +15,7 @@ from sklearn.impute import KNNImputer
 from sklearn.utils import Bunch
 
 from .. import CoManifold, DiffusionMap
+from .._embedding.layouts import run_umap
 from ..baselines import (
     NLPCA,
     ConvexClustering,
@@ -111,9 +110,6 @@ _WEIGHT_DECAYS = (0.03, 0.3, 3.0)
 # The default of UMAP.
 _UMAP_NEIGHBORS = 15
 
-# UMAP is compiled for threads, and where these are Numba's own, two calls at a time abort.
-_umap_lock = threading.Lock()
-
 
 @dataclass(frozen=True)
 class Method:
@@ -160,19 +156,12 @@ def _filled(imputer: str, X: Array, n_components: int, _seed: int) -> Array:
 
 def _umap(imputer: str, X: Array, n_components: int, seed: int) -> Array:
     """Fill in the matrix, then UMAP with its default parameters."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImportWarning)  # that there is no TensorFlow
-        from umap import UMAP
-
-    filled = choose_imputer(imputer, X.shape[1]).fit_transform(X)
-    model = UMAP(
-        min(_UMAP_NEIGHBORS, len(X) - 1),  # it warns if there are fewer points
+    return run_umap(
+        choose_imputer(imputer, X.shape[1]).fit_transform(X),
+        n_neighbors=min(_UMAP_NEIGHBORS, len(X) - 1),  # it warns if there are fewer points
         n_components=n_components,
         random_state=seed,
-        n_jobs=1,  # all it can do with a seed, and it warns of any other number
     )
-    with _umap_lock:
-        return np.asarray(model.fit_transform(filled), dtype=float)
 
 
 def _masked(X: Array, n_components: int, _seed: int) -> Array:

@@ -2,6 +2,6 @@
 
 from ._graph import Graph
 from ._masked_distances import masked_distances
-from ._pairs import CandidatePairs, Pairs
+from ._pairs import N_SPREAD, CandidatePairs, Pairs
 
-__all__ = ["CandidatePairs", "Graph", "Pairs", "masked_distances"]
+__all__ = ["N_SPREAD", "CandidatePairs", "Graph", "Pairs", "masked_distances"]

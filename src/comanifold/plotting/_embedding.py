@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from .._embedding.layouts import TITLES
 from .._validation import check_matrix
 from ._style import (
     ALONG,
@@ -84,6 +85,7 @@ def embedding(
     '40 rows'
     """
     points, noun = _points(model, mode)
+    title = axis_name(model) if hasattr(model, "fit") else "coordinate"
     _check_components(components, points.shape[1])
     if labels is not None and values is not None:
         raise ValueError("labels and values both give colours: set one of them")
@@ -96,7 +98,9 @@ def embedding(
     elif values is not None:
         colours = values
     with axes_to_draw_on(ax) as ax:
-        shown = draw_points(ax, points, components, colours=colours, noun=noun, size=size)
+        shown = draw_points(
+            ax, points, components, colours=colours, noun=noun, axis=title, size=size
+        )
         if legend and labels is not None:
             draw_legend(ax, labels, palette, title=name)
         elif legend and values is not None:
@@ -111,6 +115,7 @@ def draw_points(
     *,
     colours: Any,
     noun: str,
+    axis: str,
     size: float | None = None,
 ) -> Any:
     """Draw the points that have coordinates; `colours` is one colour, or one per point."""
@@ -126,8 +131,13 @@ def draw_points(
         rasterized=len(points) > _MAX_VECTOR_POINTS,
         plotnonfinite=True,
     )
-    _describe(ax, components, noun, placed)
+    _describe(ax, [f"{axis} {which + 1}" for which in components], noun, placed)
     return shown
+
+
+def axis_name(model: Any) -> str:
+    """Return what the coordinates of a model are called, such as UMAP."""
+    return TITLES.get(model.embedding_name_, TITLES["diffusion"])
 
 
 def _points(model: Any, mode: str) -> tuple[Array, str]:
@@ -176,9 +186,8 @@ def _size(n_points: int) -> float:
     return float(np.clip(6000.0 / max(n_points, 1), 4.0, 30.0))
 
 
-def _describe(ax: Axes, components: tuple[int, ...], noun: str, placed: Any) -> None:
+def _describe(ax: Axes, names: list[str], noun: str, placed: Any) -> None:
     """Set the title and the axis labels."""
-    names = [f"coordinate {which + 1}" for which in components]
     if len(names) == 2:
         with_equal_axes(ax)
     else:

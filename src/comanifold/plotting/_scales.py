@@ -14,7 +14,7 @@ from sklearn.base import clone
 from .._validation import check_choice, restrict_to_observed
 from ..diffusion_map import DiffusionMap
 from ..solvers import CoClustering
-from ._embedding import draw_points
+from ._embedding import axis_name, draw_points
 from ._matrix import cluster_colours, colour_bar, draw_bar, show_entries
 from ._style import (
     ALONG,
@@ -157,7 +157,7 @@ def spectrum(
     check_choice("mode", mode, [*MODES, "both"])
     if not has_spectrum(model):
         raise ValueError(
-            f"{type(model.embedding).__name__} has no spectrum: only diffusion maps, "
+            f"{model.embedding_name_} has no spectrum: only diffusion maps, "
             'embedding="diffusion", have one'
         )
     with axes_to_draw_on(ax) as ax:
@@ -312,7 +312,14 @@ def overview(
         for ax, mode in zip(left.subplots(1, 2), MODES, strict=True):
             points = of_mode(model, mode, "embedding")
             components = (0, 1)[: points.shape[1]]
-            draw_points(ax, points, components, colours=colours[mode], noun=f"{mode}s")
+            draw_points(
+                ax,
+                points,
+                components,
+                colours=colours[mode],
+                noun=f"{mode}s",
+                axis=axis_name(model),
+            )
             if labels[mode] is not None:
                 draw_legend(ax, labels[mode], palette, below=True)
         _draw_scales(right.subplots(2, 2), model)

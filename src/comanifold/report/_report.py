@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
+from .._embedding.layouts import TITLES
 from .._io import atomic_file
 from .._validation import listing
 from ..model_selection import HeldOutErrors, compare_held_out
@@ -256,6 +257,7 @@ def _mode_data(
         "names": [names[i] for i in order],
         "order": [int(i) for i in order],
         "n_components": embedding.shape[1],
+        "axis": TITLES.get(model.embedding_name_, TITLES["diffusion"]),
         "embedding": pack(embedding[order], "Float64Array"),
         "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
         "colourings": [in_order(found, order) for found in colourings(names, annotations)],
