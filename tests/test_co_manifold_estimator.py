@@ -165,7 +165,7 @@ def test_an_estimator_that_places_no_new_points():
         ({"alpha": np.nan}, "alpha must be a number"),
         ({"n_passes": 0}, "n_passes must be a positive integer"),
         ({"n_passes": True}, "n_passes must be a positive integer"),
-        ({"embedding": "umap"}, "embedding must be one of 'diffusion'"),
+        ({"embedding": "pca"}, "embedding must be one of 'diffusion', 'umap', 'tsne'"),
         ({"embedding": 3}, "embedding must be"),
         ({"embedding": SimpleNamespace(fit_transform=abs)}, "with fit_transform and get_params"),
         ({"bandwidth": 0.0}, "bandwidth must be"),

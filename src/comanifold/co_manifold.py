@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._embedding.clusters import Clusters, embedding_order, find_clusters, nested_linkage
 from ._embedding.layouts import (
+    Layout,
     check_embedding,
     check_installed,
     embedding_name,
@@ -1029,7 +1030,7 @@ def _scales_as_arrays(scales: list[Any]) -> dict[str, NDArray[Any]]:
 
 def _sorted_for(embedding: Any, distances: Any) -> Any:
     """Return sparse distances in the order that the neighbour graphs of scikit-learn expect."""
-    if not sparse.issparse(distances) or isinstance(embedding, DiffusionMap):
+    if not sparse.issparse(distances) or isinstance(embedding, (DiffusionMap, Layout)):
         return distances
     return sort_graph_by_row_values(distances, copy=True, warn_when_not_sorted=False)
 

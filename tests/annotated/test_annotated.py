@@ -107,6 +107,15 @@ def test_graphs_of_other_embeddings_have_local_bandwidths(adata, fitted):
     assert adata.uns["comanifold"]["parameters"]["embedding"].startswith("Isomap")
 
 
+def test_named_embeddings(adata, X):
+    co_manifold(adata, embedding="tsne")
+    expected = CoManifold(embedding="tsne").fit(X)
+    np.testing.assert_array_equal(adata.obsm["X_comanifold"], expected.row_embedding_)
+    np.testing.assert_array_equal(adata.varm["comanifold"], expected.column_embedding_)
+    assert "obs_eigenvalues" not in adata.uns["comanifold"]
+    assert adata.uns["comanifold"]["parameters"]["embedding"] == "tsne"
+
+
 def test_duplicates_are_neighbours_at_distance_zero(board):
     X = board.X.copy()
     X[1] = X[0]

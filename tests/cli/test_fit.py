@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from comanifold import CoManifold, report
-from comanifold.cli._fit import unreliable_estimates
+from comanifold._embedding.layouts import TITLES
+from comanifold.cli._fit import fit, unreliable_estimates
 from comanifold.datasets import make_curve, remove_entries
 from comanifold.model_selection import HeldOutErrors, compare_held_out
 from comanifold.tables import Table, read_cells, read_table, write_table
@@ -85,6 +86,35 @@ def test_json_output(comanifold, file, board):
     assert found["warnings"] == []
     for name in found["files"]:
         assert (file.parent / "out" / name).exists()
+
+
+@pytest.mark.parametrize("name", ["umap", "tsne", "isomap", "mds"])
+def test_named_embeddings(comanifold, file, board, name):
+    result = comanifold("fit", file, "--out", "out", "--embedding", name, "--no-check")
+    assert "structure" not in result.text
+    assert "\n  clusters " in result.text
+    folder = file.parent / "out"
+    findings = json.loads((folder / "run.json").read_text())["findings"]
+    assert findings["embedding"] == name
+    assert "eigenvalues" not in findings
+    model = CoManifold(embedding=name).fit(board.table.values)
+    points = read_table(folder / "row_embedding.csv", delimiter=",", header=True)
+    np.testing.assert_array_equal(points.values, model.row_embedding_)
+    assert (folder / "overview.png").stat().st_size > 10_000
+    comanifold("report", "out")
+    places_new = name == "isomap"
+    arguments = ("transform", "out", file, "-o", "placed.csv")
+    placed = comanifold(*arguments, code=0 if places_new else 1)
+    if places_new:
+        found = read_table("placed.csv", delimiter=",", header=True).values
+        np.testing.assert_array_equal(found, model.row_embedding_)
+    else:
+        assert f"fitted with --embedding {name}, which places no new points" in placed.error
+
+
+def test_the_command_line_knows_all_embeddings():
+    option = next(option for option in fit.params if option.name == "embedding")
+    assert set(option.type.choices) == set(TITLES)
 
 
 def test_doubts_about_the_data_are_warnings(comanifold, tmp_path):

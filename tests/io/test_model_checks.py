@@ -295,6 +295,53 @@ def test_impossible_values_of_a_mode_are_refused(saved, change, words):
         CoManifold.load(saved)
 
 
+@pytest.fixture(scope="module")
+def layouts(tmp_path_factory):
+    """Saved models by the name of their embedding."""
+    folder = tmp_path_factory.mktemp("layouts")
+    model = CoManifold(scale_weights="cost")
+    for name in ("tsne", "isomap"):
+        model.set_params(embedding=name).fit(holes()).save(folder / name)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("tsne", lambda row: row["embedding"].update(name="pca"), "'pca' is not the name"),
+        ("tsne", lambda row: row["embedding"].update(name=3), "embedding.name must be of type"),
+        ("tsne", lambda row: row["embedding"].update(name=None), "embedding.parameters"),
+        ("tsne", lambda row: row["embedding"].update(name="diffusion"), "is not the name"),
+        ("tsne", lambda row: row["embedding"].update(name="isomap"), "not those of Isomap"),
+        ("tsne", lambda row: row["embedding"].update(random_state="x"), "random_state"),
+        ("tsne", lambda row: row["embedding"].update(random_state=-1), "Seed must be"),
+        ("isomap", lambda row: row.update(embedding=None), "embedding must be of type dict"),
+    ],
+)
+def test_impossible_layouts_are_refused(layouts, tmp_path, name, change, words):
+    saved = shutil.copytree(layouts / name, tmp_path / "model")
+    edit_json(saved, lambda d: change(d["state"]["row"]))
+    with pytest.raises(ValueError, match=words):
+        CoManifold.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("tsne", put((0, 0), np.nan), "row.coordinates has entries that are NaN"),
+        ("tsne", put((0, 0), np.inf), "row.coordinates has entries that are NaN"),
+        ("isomap", put((0, 0), -np.inf), "row.coordinates has entries that are NaN"),
+        ("isomap", put((0, 0), 100.0), "row.coordinates are not those of Isomap"),
+        ("isomap", put((slice(None), 0), 0.5), "row.coordinates are not those of Isomap"),
+    ],
+)
+def test_impossible_coordinates_of_layouts_are_refused(layouts, tmp_path, name, change, words):
+    saved = shutil.copytree(layouts / name, tmp_path / "model")
+    edit_array(saved, "row.coordinates", change)
+    with pytest.raises(ValueError, match=words):
+        CoManifold.load(saved)
+
+
 def test_a_loaded_model_has_no_checkpoint(saved, tmp_path):
     assert json.loads((saved / "model.json").read_text())["parameters"]["checkpoint"] is None
     edit_json(saved, lambda d: d["parameters"].update(checkpoint=str(tmp_path / "anywhere")))

@@ -111,6 +111,51 @@ def test_a_loaded_model_is_the_same_to_the_last_bit(tmp_path, parameters):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "model" / name).read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("name", "distances"),
+    [
+        ("umap", "dense"),
+        ("tsne", "dense"),
+        ("tsne", "sparse"),
+        ("isomap", "dense"),
+        ("isomap", "sparse"),
+        ("mds", "dense"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*no observed entry")
+def test_named_embeddings_are_saved(tmp_path, name, distances):
+    X = holes()
+    X[3], X[:, 5] = np.nan, np.nan
+    model = CoManifold(embedding=name, distances=distances, keep_scales=True, random_state=3).fit(X)
+    model.save(tmp_path / "model")
+    again = CoManifold.load(tmp_path / "model")
+    assert_same(without_callbacks(model), without_callbacks(again))
+    assert again.embedding_name_ == name
+    np.testing.assert_array_equal(again.embed(name), model.row_embedding_)
+    np.testing.assert_array_equal(again.embed("diffusion"), model.embed("diffusion"))
+    assert hasattr(again, "transform") == (name == "isomap")
+    if name == "isomap":
+        new = holes(seed=1)
+        np.testing.assert_array_equal(again.transform(new), model.transform(new))
+        np.testing.assert_array_equal(again.transform_columns(new), model.transform_columns(new))
+    again.save(tmp_path / "again")
+    for file in ("arrays.npz", "model.json"):
+        assert (tmp_path / "again" / file).read_bytes() == (tmp_path / "model" / file).read_bytes()
+
+
+def test_a_model_of_umap_is_read_without_umap(tmp_path):
+    model = CoManifold(embedding="umap").fit(holes())
+    model.save(tmp_path / "model")
+    code = (
+        "import sys; sys.modules['umap'] = None\n"
+        "from comanifold import CoManifold\n"
+        f"model = CoManifold.load({str(tmp_path / 'model')!r})\n"
+        "print(model.embedding_name_, model.row_embedding_.shape)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "umap (30, 2)\n"
+
+
 @pytest.mark.parametrize("distances", ["dense", "sparse"])
 @pytest.mark.filterwarnings("ignore:.*no observed entry")
 def test_labels_and_empty_rows_are_saved(tmp_path, distances):

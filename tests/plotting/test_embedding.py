@@ -3,9 +3,10 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 
-from comanifold import plotting
+from comanifold import CoManifold, plotting
 
 
 @pytest.mark.parametrize("mode", ["row", "column"])
@@ -15,6 +16,17 @@ def test_chosen_coordinates_are_drawn_with_equal_aspect(model, mode):
     np.testing.assert_array_equal(ax.collections[0].get_offsets(), points[:, [2, 0]])
     assert ax.get_aspect() == 1.0
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("coordinate 3", "coordinate 1")
+
+
+@pytest.mark.parametrize(("name", "title"), [("tsne", "t-SNE"), ("mds", "MDS")])
+def test_axes_have_the_name_of_the_embedding(board, name, title):
+    model = CoManifold(embedding=name).fit(board.X)
+    ax = plotting.embedding(model, components=(1, 0))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (f"{title} 2", f"{title} 1")
+    labels = [axes.get_xlabel() for axes in model.plot().findobj(Axes)]
+    assert labels.count(f"{title} 1") == 2
+    with pytest.raises(ValueError, match=f"{name} has no spectrum"):
+        plotting.spectrum(model)
 
 
 def test_an_array_of_points_is_drawn_on_given_axes():

@@ -202,6 +202,7 @@ def test_unconverged_scales_are_a_warning(holes):
         (np.ones((6, 5)), {"n_components": 1}),
         (np.array([[1.0, 2.0, np.nan], [np.nan, 2.0, 3.0]]), {"n_components": 1}),
         (np.arange(30.0).reshape(6, 5), {"embedding": Isomap(n_neighbors=3, metric="precomputed")}),
+        (np.arange(30.0).reshape(6, 5), {"embedding": "tsne"}),
         (np.arange(30.0).reshape(6, 5), {"distances": "sparse"}),
         (1e12 + np.arange(30.0).reshape(6, 5), {}),
     ],
@@ -211,6 +212,7 @@ def test_small_and_odd_fits(X, parameters):
     model = CoManifold(keep_scales=True, **parameters).fit(X)
     data = page_data(model)
     json.dumps(data, allow_nan=False)
+    assert data["rows"]["axis"] == ("t-SNE" if model.embedding == "tsne" else "coordinate")
     for i, scale in enumerate(exponents_of(model)):
         expected = organised(model, model.estimate_at(*scale))
         np.testing.assert_allclose(estimate_on_page(data, i), expected, rtol=1e-6, atol=1e-3)

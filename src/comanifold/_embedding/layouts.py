@@ -30,6 +30,7 @@ from ..diffusion_map import DiffusionMap
 from ..graphs import N_SPREAD, Graph
 from .affinities import with_zero_diagonal
 from .eigenvectors import largest_eigenpairs
+from .out_of_sample import stored_distances
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -216,8 +217,10 @@ class IsomapLayout(Layout):
 
     def transform(self, distances: Any) -> Array:
         """Return the coordinates of new points, by their distances to the fitted ones."""
-        lengths = np.stack([self._path_lengths(*_stored(row)) for row in distances])
-        return self._project(lengths)
+        lengths = [
+            self._path_lengths(*stored_distances(distances, i)) for i in range(distances.shape[0])
+        ]
+        return self._project(np.stack(lengths))
 
     def residual(self) -> float:
         """Return how far the coordinates are from eigenvectors, relative to the largest one."""
@@ -384,11 +387,3 @@ def _n_near(distances: Any) -> int:
         return n_others
     n_stored = int(np.diff(distances.indptr).min()) - 1
     return n_others if n_stored == n_others else max(n_stored - N_SPREAD, 2)
-
-
-def _stored(row: Any) -> tuple[Indices, Array]:
-    """Return the places and the values of the distances of one new point."""
-    if not sparse.issparse(row):
-        return np.arange(len(row)), row
-    entries = row.tocoo()
-    return entries.coords[-1], entries.data

@@ -70,7 +70,7 @@ def _distances_of_row(
     of_points = variances.of_points - variances.of_points.min()
     factors, sums = np.zeros(len(filled)), np.zeros(len(filled))
     for j, weight in zip(nearest, weights, strict=True):
-        places, apart = _stored(distances, j)
+        places, apart = stored_distances(distances, j)
         added = of_points[places] + of_points[j]
         apart = np.sqrt(np.maximum(apart**2 - added, 0.0))
         plain = total_weight * np.linalg.norm(filled[places] - filled[j], axis=1)
@@ -84,10 +84,10 @@ def _distances_of_row(
     return places, np.sqrt(apart**2 + max(own, 0.0) + of_points[places])
 
 
-def _stored(distances: Any, i: int) -> tuple[Indices, Array]:
+def stored_distances(distances: Any, i: int) -> tuple[Indices, Array]:
     """Return the points to which point i has a distance, and the distances."""
     if not sparse.issparse(distances):
-        return np.arange(len(distances)), distances[i]
+        return np.arange(distances.shape[1]), distances[i]
     own = slice(distances.indptr[i], distances.indptr[i + 1])
     return distances.indices[own].astype(np.intp), distances.data[own]
 
