@@ -8,6 +8,7 @@ ORDER = (
     "users_items",
     "sensors",
     "value_missing",
+    "pictures",
     "new_points",
     "trees",
     "sparse_distances",
