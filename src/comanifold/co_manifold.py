@@ -114,9 +114,9 @@ class CoManifold(
               \| \tilde X^{(l,k)}_{i \cdot} - \tilde X^{(l,k)}_{j \cdot} \|,
 
     and likewise between columns; diffusion maps embed both, or UMAP, t-SNE, Isomap or MDS. With
-    nothing missing, the distances are Euclidean. Multiplying or shifting the data changes nothing
-    but the units of the distances, and the order of rows and columns does not matter (in UMAP and
-    t-SNE, groups and neighbours stay the same, places may not).
+    nothing missing, the distances are Euclidean ones times a number. Multiplying or shifting the
+    data changes nothing but the units of the distances, and the order of rows and columns does
+    not matter, except for places in UMAP and t-SNE.
 
     Parameters
     ----------
@@ -183,9 +183,9 @@ class CoManifold(
         again, and ends with the same bits; the directory of a fit to other data, with other
         parameters or by other versions is refused. Other files in it are left alone.
     random_state : int, RandomState or None, default=None
-        The seed of "umap" and "tsne", for which None is 0, so that they are deterministic as
-        well; passed to an estimator as `embedding` if it takes one and has none; and the default
-        of `score`. The method itself is deterministic.
+        The seed of "umap" and "tsne", for which None is 0: they are deterministic as well.
+        Passed to an estimator as `embedding` if it takes one and has none, and the default of
+        `score`. The method itself is deterministic.
     verbose : int, default=0
         1 logs the passes, 2 every scale, to the logger "comanifold", which is shown on standard
         error unless logging is configured. See also the `progress` argument of `fit`, and, with

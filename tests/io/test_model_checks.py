@@ -312,7 +312,8 @@ def layouts(tmp_path_factory):
         ("tsne", lambda row: row["embedding"].update(name=3), "embedding.name must be of type"),
         ("tsne", lambda row: row["embedding"].update(name=None), "embedding.parameters"),
         ("tsne", lambda row: row["embedding"].update(name="diffusion"), "is not the name"),
-        ("tsne", lambda row: row["embedding"].update(name="isomap"), "not those of Isomap"),
+        ("tsne", lambda row: row["embedding"].update(name="isomap"), "embedding.graph must be"),
+        ("isomap", lambda row: row["embedding"].pop("graph"), "embedding.graph must be of type"),
         ("tsne", lambda row: row["embedding"].update(random_state="x"), "random_state"),
         ("tsne", lambda row: row["embedding"].update(random_state=-1), "Seed must be"),
         ("isomap", lambda row: row.update(embedding=None), "embedding must be of type dict"),
@@ -339,6 +340,35 @@ def test_impossible_coordinates_of_layouts_are_refused(layouts, tmp_path, name, 
     saved = shutil.copytree(layouts / name, tmp_path / "model")
     edit_array(saved, "row.coordinates", change)
     with pytest.raises(ValueError, match=words):
+        CoManifold.load(saved)
+
+
+def leave_out_the_first_point(edges):
+    others = [(i, j) for i in range(1, 30) for j in range(i) if j]
+    edges[:] = others[: len(edges)]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (leave_out_the_first_point, "row.coordinates are not those of Isomap"),
+        (lambda edges: edges.fill(0), "edges must join two different nodes"),
+        (put((0, 0), 10**6), "edges must lie between 0"),
+    ],
+)
+def test_impossible_graphs_of_isomap_are_refused(layouts, tmp_path, change, words):
+    saved = shutil.copytree(layouts / "isomap", tmp_path / "model")
+    edit_array(saved, "row.embedding.graph.edges", change)
+    with pytest.raises(ValueError, match=words):
+        CoManifold.load(saved)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_impossible_distances_of_isomap_are_refused(layouts, tmp_path, value):
+    saved = shutil.copytree(layouts / "isomap", tmp_path / "model")
+    edit_array(saved, "row.distances", put((0, 1), value))
+    with pytest.raises(ValueError, match=r"row\.distances"):
         CoManifold.load(saved)
 
 

@@ -193,27 +193,37 @@ class Layout:
 class IsomapLayout(Layout):
     """Isomap of distances: classical MDS of the lengths of shortest paths between neighbours.
 
-    It is that of scikit-learn but for three things: components of the graph of neighbours are
-    joined by their shortest links, sparse distances may have several components, and the result
-    does not depend on a random start. Distances of new points are extended by shortest paths.
+    It is that of scikit-learn, with two differences: components of the graph of neighbours are
+    joined by their shortest links, also in sparse distances, and the eigenvectors do not depend
+    on a random start. New points are placed by their path lengths, as there.
     """
 
     def fit_transform(self, distances: Any) -> Array:
         """Return the coordinates of points with these distances, dense or sparse."""
-        vars(self).pop("_geodesics", None)  # of an earlier fit
-        self._distances, self._unit = distances, _in_units(distances)[1]
+        self.graph = Graph.from_distances(distances, _ISOMAP_NEIGHBORS)
+        self._distances = distances
+        for name in ("_unit", "_geodesics"):
+            vars(self).pop(name, None)  # of an earlier fit
         self._coordinates = self._unit * classical_mds(self._geodesics, self.n_components)
         return self._coordinates
 
-    def restore(self, distances: Any, coordinates: Array) -> None:
-        """Set the fitted state to that of `fit_transform`, whose result is known."""
-        self._distances, self._unit = distances, _in_units(distances)[1]
-        self._coordinates = coordinates
+    def restore(self, distances: Any, graph: Graph, coordinates: Array) -> None:
+        """Set the fitted state to that of `fit_transform`, whose result is known.
+
+        The graph is given as well: which of several neighbours at the same distance it has may
+        differ between machines.
+        """
+        self.graph, self._distances, self._coordinates = graph, distances, coordinates
+
+    @cached_property
+    def _unit(self) -> float:
+        """The largest distance."""
+        return _in_units(self._distances)[1]
 
     @cached_property
     def _geodesics(self) -> Array:
         """Path lengths between the fitted points, in units of the largest distance."""
-        return geodesics(_in_units(self._distances)[0], _ISOMAP_NEIGHBORS)
+        return geodesics(_in_units(self._distances)[0], self.graph)
 
     def transform(self, distances: Any) -> Array:
         """Return the coordinates of new points, by their distances to the fitted ones."""
@@ -345,9 +355,8 @@ def _largest(B: Array, n_components: int) -> tuple[Array, Array]:
     return largest_eigenpairs(B, n_components)
 
 
-def geodesics(distances: Any, n_neighbors: int) -> Array:
-    """Return the lengths of shortest paths in the graph of nearest neighbours, made connected."""
-    graph = Graph.from_distances(distances, n_neighbors)
+def geodesics(distances: Any, graph: Graph) -> Array:
+    """Return the lengths of shortest paths between all points along the edges of a graph."""
     i, j = graph.edges.T
     lengths = np.asarray(distances[i, j]).ravel()
     # Both directions, since a path of length zero is one as well.

@@ -206,7 +206,10 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
         return "array"
     if isinstance(value, Layout):  # its coordinates are those of the mode
         seed = _encode_parameter("random_state", value.random_state)
-        return {"name": value.name, "random_state": seed}
+        encoded = {"name": value.name, "random_state": seed}
+        if isinstance(value, IsomapLayout):
+            encoded["graph"] = _encode(value.graph, f"{name}.graph", arrays)
+        return encoded
     if name.endswith(".embedding") and type(value) is not DiffusionMap:
         raise ValueError(_NOT_SAVED.format(type(value).__name__))
     parts = _PARTS.get(type(value)) or [field.name for field in fields(value)]
@@ -416,13 +419,7 @@ def _decode_fields(saved: _Part, kind: type, shapes: dict[str, tuple[int | None,
 
 def _decode_mode(saved: _Part, n_points: int, n_observed: int) -> ModeState:
     saved.fields(ModeState)
-    graph_part = saved.part("graph")
-    graph = Graph(
-        n_observed,
-        graph_part.array("edges", "i", (None, 2)),
-        graph_part.array("weights", "f", (None,)),
-    )
-    graph.n_added_links = graph_part.value("n_added_links", int)
+    graph = _decode_graph(saved.part("graph"), n_observed)
     distances = saved.matrix("distances", n_observed)
     coordinates = saved.array("coordinates", "f", (n_observed, None))
     return ModeState(
@@ -434,6 +431,13 @@ def _decode_mode(saved: _Part, n_points: int, n_observed: int) -> ModeState:
         variances=saved.array("variances", "f", (n_observed,)),
         names=_decode_names(saved, n_points),
     )
+
+
+def _decode_graph(saved: _Part, n_nodes: int) -> Graph:
+    edges, weights = saved.array("edges", "i", (None, 2)), saved.array("weights", "f", (None,))
+    graph = Graph(n_nodes, edges, weights)
+    graph.n_added_links = saved.value("n_added_links", int)
+    return graph
 
 
 def _decode_names(saved: _Part, n_points: int) -> NDArray[Any] | None:
@@ -481,7 +485,7 @@ def _decode_layout(saved: _Part, distances: Any, coordinates: Array) -> Layout:
     if name != "isomap":
         return Layout(name, coordinates.shape[1], seed)
     isomap = IsomapLayout(name, coordinates.shape[1], seed)
-    isomap.restore(distances, coordinates)
+    isomap.restore(distances, _decode_graph(saved.part("graph"), len(coordinates)), coordinates)
     return isomap
 
 
