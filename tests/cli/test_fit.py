@@ -42,6 +42,7 @@ def test_all_results_are_written_and_those_of_the_model(comanifold, file, board)
         rf"SoftImpute {number}, row means {number}, column means {number}\n",
         result.text,
     )
+    assert "\n  structure  rows: yes (p = 0.005); columns: yes (p = 0.005)\n" in result.text
     assert "rows: 4, stable" in result.text
     assert "columns: 3, stable" in result.text
     assert {entry.name for entry in (file.parent / "out").iterdir()} >= RESULTS
@@ -81,10 +82,23 @@ def test_json_output(comanifold, file, board):
     assert found["clusters"]["rows"]["number"] == 4
     assert found["held_out"]["model"] < found["held_out"]["row_means"]
     assert 0 < min(found["eigenvalues"]["rows"]) < 1
+    assert found["structure"] == saved["findings"]["structure"]
+    assert found["structure"]["rows"] == {"p_value": 0.005, "summary": "rows: yes (p = 0.005)"}
     assert set(found["files"]) >= RESULTS
     assert found["warnings"] == []
     for name in found["files"]:
         assert (file.parent / "out" / name).exists()
+
+
+def test_a_table_of_noise_is_called_so(comanifold, tmp_path):
+    X = np.random.default_rng(0).normal(size=(25, 15)) + np.arange(15)
+    names = [f"g{i}" for i in range(25)], [f"s{j}" for j in range(15)]
+    write_table(tmp_path / "noise.csv", Table(X, *names))
+    result = comanifold("fit", tmp_path / "noise.csv", "--out", tmp_path / "out", "--no-check")
+    assert "structure  rows: none found beyond row and column effects (p = 0." in result.text
+    assert "embeddings and clusters may be of noise" in result.text
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "embeddings and clusters may be of noise" in page
 
 
 def test_doubts_about_the_data_are_warnings(comanifold, tmp_path):

@@ -62,6 +62,10 @@ class FitResults:
         """Return what was found, as values that JSON can store."""
         import numpy as np
 
+        from .._embedding.structure import structure_summary
+
+        p_values = {"rows": self.model.row_p_value_, "columns": self.model.column_p_value_}
+        structure = structure_summary(*p_values.values())
         return {
             "shape": list(self.table.values.shape),
             "share_missing": float(np.isnan(self.table.values).mean()),
@@ -74,6 +78,10 @@ class FitResults:
                     "summary": _clusters_text(mode, found),
                 }
                 for mode, found in self.clusters.items()
+            },
+            "structure": {
+                mode: {"p_value": p_value, "summary": structure[mode]}
+                for mode, p_value in p_values.items()
             },
             "eigenvalues": {
                 "rows": self.model.row_eigenvalues_.tolist(),
