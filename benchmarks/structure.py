@@ -1,9 +1,10 @@
 """The test for structure: its level on matrices without any, its power, and its share of a fit.
 
-Level: the percentage of matrices without structure, of several kinds, sizes and fractions of missing
-entries, that have a p-value of at most 0.05; it should be 5 or less, up to the sampling error, which
-is printed. Power: the p-values of matrices with structure, or the percentage below 0.05 where they
-are drawn.
+Level: the percentage of matrices without structure, of several kinds, sizes and fractions of
+missing entries, that have a p-value of at most 0.05; it should be 5 or less, up to the sampling
+error, which is printed. Power: the p-values of matrices with structure, or the percentage below
+0.05 where they are drawn. The last kind, log(1 + counts), has effects that do not add up: these are
+structure to the test.
 
     python benchmarks/structure.py                    # all of it, about 15 minutes
     python benchmarks/structure.py level --matrices 100

@@ -173,7 +173,7 @@ def _n_unlike_most(X: Array, axis: int, values: Array) -> NDArray[np.intp]:
     if values.size > _FEW_VALUES:
         largest = np.where(missing, -np.inf, X).max(axis=axis)
         return (largest > np.where(missing, np.inf, X).min(axis=axis)).astype(np.intp)
-    n_equal = np.array([(X == value).sum(axis=axis) for value in values])
+    n_equal = np.array([np.equal(X, value).sum(axis=axis) for value in values])
     return (~missing).sum(axis=axis) - n_equal.max(axis=0)
 
 
