@@ -6,7 +6,7 @@ error, which is printed. Power: the p-values of matrices with structure, or the 
 0.05 where they are drawn. The last kind, log(1 + counts), has effects that do not add up: these are
 structure to the test.
 
-    python benchmarks/structure.py                    # all of it, about 15 minutes
+    python benchmarks/structure.py                    # all of it, about half an hour
     python benchmarks/structure.py level --matrices 100
     python benchmarks/structure.py power time
 """
