@@ -73,7 +73,8 @@ def co_manifold(
       the same of variables in ``varp``;
     - ``layers["comanifold_filled"]``, the matrix with missing entries filled in;
     - ``uns["comanifold"]``: the keys and parameters of the graphs, as scanpy writes them; the
-      parameters of the fit, eigenvalues, and the number of clusters at each scale.
+      parameters of the fit, eigenvalues, p-values of structure, and the number of clusters at each
+      scale.
 
     Observations and variables without an observed entry have NaN coordinates and no neighbours.
     Few tools accept NaN: remove such observations first.
@@ -212,6 +213,8 @@ def _description(model: CoManifold) -> dict[str, Any]:
     description = {
         "parameters": {name: value for name, value in parameters.items() if value is not None},
         "scales": {name: model.scales_[name] for name in _SCALE_COLUMNS},
+        "obs_p_value": model.row_p_value_,
+        "var_p_value": model.column_p_value_,
     }
     if hasattr(model, "row_eigenvalues_"):
         description["obs_eigenvalues"] = model.row_eigenvalues_

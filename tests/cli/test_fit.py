@@ -43,6 +43,7 @@ def test_all_results_are_written_and_those_of_the_model(comanifold, file, board)
         rf"SoftImpute {number}, row means {number}, column means {number}\n",
         result.text,
     )
+    assert "\n  structure  rows: yes (p = 0.005); columns: yes (p = 0.005)\n" in result.text
     assert "rows: 4, stable" in result.text
     assert "columns: 3, stable" in result.text
     assert {entry.name for entry in (file.parent / "out").iterdir()} >= RESULTS
@@ -82,6 +83,8 @@ def test_json_output(comanifold, file, board):
     assert found["clusters"]["rows"]["number"] == 4
     assert found["held_out"]["model"] < found["held_out"]["row_means"]
     assert 0 < min(found["eigenvalues"]["rows"]) < 1
+    assert found["structure"] == saved["findings"]["structure"]
+    assert found["structure"]["rows"] == {"p_value": 0.005, "summary": "rows: yes (p = 0.005)"}
     assert set(found["files"]) >= RESULTS
     assert found["warnings"] == []
     for name in found["files"]:
@@ -91,7 +94,7 @@ def test_json_output(comanifold, file, board):
 @pytest.mark.parametrize("name", ["umap", "tsne", "isomap", "mds"])
 def test_named_embeddings(comanifold, file, board, name):
     result = comanifold("fit", file, "--out", "out", "--embedding", name, "--no-check")
-    assert "structure" not in result.text
+    assert "structure" in result.text
     assert "\n  clusters " in result.text
     folder = file.parent / "out"
     findings = json.loads((folder / "run.json").read_text())["findings"]
@@ -115,6 +118,17 @@ def test_named_embeddings(comanifold, file, board, name):
 def test_the_command_line_knows_all_embeddings():
     option = next(option for option in fit.params if option.name == "embedding")
     assert set(option.type.choices) == set(TITLES)
+
+
+def test_a_table_of_noise_is_called_so(comanifold, tmp_path):
+    X = np.random.default_rng(0).normal(size=(25, 15)) + np.arange(15)
+    names = [f"g{i}" for i in range(25)], [f"s{j}" for j in range(15)]
+    write_table(tmp_path / "noise.csv", Table(X, *names))
+    result = comanifold("fit", tmp_path / "noise.csv", "--out", tmp_path / "out", "--no-check")
+    assert "structure  rows: none found beyond row and column effects (p = 0." in result.text
+    assert "embeddings and clusters may be of noise" in result.text
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "embeddings and clusters may be of noise" in page
 
 
 def test_doubts_about_the_data_are_warnings(comanifold, tmp_path):

@@ -202,6 +202,15 @@ def swap(array):
 
 OBSERVED = tuple(np.argwhere(~np.isnan(holes()))[0])
 
+
+@pytest.mark.parametrize("mode", ["row", "column"])
+@pytest.mark.parametrize("value", [0.0, -0.1, 1.01, np.nan, np.inf, None, "0.5", True])
+def test_impossible_p_values_are_refused_by_name(saved, mode, value):
+    edit_json(saved, lambda d: d["state"][mode].update(p_value=value))
+    with pytest.raises(ValueError, match=rf"{mode}\.p_value"):
+        CoManifold.load(saved)
+
+
 ARRAYS = [
     ("data", put(OBSERVED, np.inf), "data"),
     ("data", put((3, 0), 1.0), "observed_rows"),

@@ -41,6 +41,7 @@ def test_the_page_shows_the_model(page, model):
     np.testing.assert_allclose(picture(page), organised(model, model.filled_), atol=1e-5)
     about, n_scales = page.inner_text("#about"), len(exponents_of(model))
     assert "By the <author>" in about
+    assert f"Structure of rows: yes (p = {model.row_p_value_:.2g}); columns: yes" in about
     assert f"{n_scales} of {n_scales} pairs of scales reached" in about
     assert page.inner_text("#alerts") == "2 warnings"
     errors = compare_held_out(model, only_means=True)

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.manifold import Isomap
 
 from comanifold import CoManifold
+from comanifold._embedding.structure import structure_summary
 from comanifold.datasets import make_linkage, remove_entries
 from comanifold.model_selection import HeldOutErrors
 from comanifold.report import write_report
@@ -75,6 +76,8 @@ def test_matrix_and_embeddings_are_those_of_the_model(model):
         np.testing.assert_array_equal(embedding, getattr(model, f"{mode}_embedding_")[order])
         assert stored["names"] == [f"{mode} {i + 1}" for i in order]
         assert len(stored["eigenvalues"]) == 3
+    summary = structure_summary(model.row_p_value_, model.column_p_value_)
+    assert data["structure"] == f"{summary['rows']}; {summary['columns']}"
 
 
 def test_every_scale_is_that_of_the_model(model):

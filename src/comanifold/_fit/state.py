@@ -39,6 +39,8 @@ class ModeState:
         A permutation of all rows or columns, those without an observed entry last.
     variances : ndarray of shape (n_observed,)
         What missing entries add to the squared distances of each point.
+    p_value : float
+        Of structure, against effects of rows and columns and noise.
     names : ndarray of shape (n_points,), or None
         Labels of all rows or columns of a DataFrame.
     """
@@ -49,6 +51,7 @@ class ModeState:
     coordinates: Array
     order: Indices
     variances: Array
+    p_value: float
     names: NDArray[Any] | None
 
 

@@ -43,6 +43,8 @@ def check_state(state: FittedState) -> None:
             raise ValueError(f"{mode}.graph.n_added_links is {of_mode.graph.n_added_links}")
         if not np.array_equal(np.sort(of_mode.order), np.arange(len(observed))):
             raise ValueError(f"{mode}.order is not a permutation of 0..{len(observed) - 1}")
+        if not 0.0 < of_mode.p_value <= 1.0:
+            raise ValueError(f"{mode}.p_value must be above 0 and at most 1, got {of_mode.p_value}")
         _check_distances(f"{mode}.distances", of_mode.distances)
         if isinstance(of_mode.embedding, Layout):
             _check_layout(mode, of_mode)

@@ -36,7 +36,7 @@ from .npz import open_archive
 
 _KIND = "model"
 _FORMAT = "comanifold model"
-_FORMAT_VERSION = 3
+_FORMAT_VERSION = 4
 _DESCRIPTION = "model.json"
 _ARRAYS = "arrays.npz"
 
@@ -429,6 +429,7 @@ def _decode_mode(saved: _Part, n_points: int, n_observed: int) -> ModeState:
         coordinates=coordinates,
         order=saved.array("order", "i", (n_points,)),
         variances=saved.array("variances", "f", (n_observed,)),
+        p_value=saved.value("p_value", float),
         names=_decode_names(saved, n_points),
     )
 

@@ -296,7 +296,7 @@ def fit_table(
             model,
             {mode: model.find_clusters(mode) for mode in ("row", "column")},
             errors,
-            [*fitted.warnings, *_warnings(table, preprocessor, errors)],
+            [*fitted.warnings, *_warnings(table, preprocessor, model, errors)],
             fitted.seconds,
         )
         with folder.publish(last=MARKER) as temporary:
@@ -384,13 +384,18 @@ def _held_out_errors(
 
 
 def _warnings(
-    table: "Table", preprocessor: "Preprocessor", errors: "HeldOutErrors | None"
+    table: "Table",
+    preprocessor: "Preprocessor",
+    model: "CoManifold",
+    errors: "HeldOutErrors | None",
 ) -> list[str]:
-    """Return warnings about the error on held-out entries, and doubts about the data."""
+    """Return warnings about structure and the error on held-out entries, and doubts about data."""
+    from .._embedding.structure import structure_warnings
     from ..tables import find_doubts
 
     doubts = find_doubts(table, **preprocessor.get_params())
-    return [*unreliable_estimates(errors), *table.doubts, *doubts]
+    noise = structure_warnings(model.row_p_value_, model.column_p_value_)
+    return [*noise, *unreliable_estimates(errors), *table.doubts, *doubts]
 
 
 def unreliable_estimates(errors: "HeldOutErrors | None") -> list[str]:
@@ -418,19 +423,11 @@ def unreliable_estimates(errors: "HeldOutErrors | None") -> list[str]:
 
 def _say_summary(output: Output, findings: dict[str, Any], out: Path) -> None:
     """Print what was found in five lines, and where the files are."""
-
-    def joined(numbers: list[float]) -> str:
-        return ", ".join(f"{number:.2f}" for number in numbers[:3])
-
-    clusters, values = findings["clusters"], findings.get("eigenvalues")
+    clusters, structure = findings["clusters"], findings["structure"]
     held_out, messages = findings["held_out"], findings["warnings"] or ["none"]
     output.say(f"Fitted in {duration(findings['seconds'])}, {findings['n_scales']} scales:")
     output.say(f"  clusters   {clusters['rows']['summary']}; {clusters['columns']['summary']}")
-    if values:
-        output.say(
-            f"  structure  eigenvalues of rows {joined(values['rows'])}, of columns "
-            f"{joined(values['columns'])} (near 1: strong)"
-        )
+    output.say(f"  structure  {structure['rows']['summary']}; {structure['columns']['summary']}")
     output.say(f"  held out   {held_out['summary'] if held_out else 'not measured'}")
     output.say(f"  warnings   {messages[0]}")
     for message in messages[1:]:

@@ -68,6 +68,10 @@ class FitResults:
                 "rows": self.model.row_eigenvalues_.tolist(),
                 "columns": self.model.column_eigenvalues_.tolist(),
             }
+        from .._embedding.structure import structure_summary
+
+        p_values = {"rows": self.model.row_p_value_, "columns": self.model.column_p_value_}
+        structure = structure_summary(*p_values.values())
         return {
             "shape": list(self.table.values.shape),
             "share_missing": float(np.isnan(self.table.values).mean()),
@@ -80,6 +84,10 @@ class FitResults:
                     "summary": _clusters_text(mode, found),
                 }
                 for mode, found in self.clusters.items()
+            },
+            "structure": {
+                mode: {"p_value": p_value, "summary": structure[mode]}
+                for mode, p_value in p_values.items()
             },
             "embedding": self.model.embedding_name_,
             **eigenvalues,

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .._embedding.layouts import TITLES
+from .._embedding.structure import structure_summary, structure_warnings
 from .._io import atomic_file
 from .._validation import listing
 from ..model_selection import HeldOutErrors, compare_held_out
@@ -228,6 +229,9 @@ def page_data(
         "title": "Co-manifold report" if title is None else str(title),
         "notes": [str(note) for note in notes],
         "warnings": _warnings(model),
+        "structure": "; ".join(
+            structure_summary(model.row_p_value_, model.column_p_value_).values()
+        ),
         "n_rows": shape[0],
         "n_columns": shape[1],
         "n_missing": int(np.isnan(model.data_).sum()),
@@ -308,7 +312,7 @@ def _certificates(model: "CoManifold") -> dict[str, Any]:
 
 def _warnings(model: "CoManifold") -> list[str]:
     """Return the warnings of the fit that the fitted attributes show."""
-    found = []
+    found = structure_warnings(model.row_p_value_, model.column_p_value_)
     for mode in ("row", "column"):
         unobserved = getattr(model, f"unobserved_{mode}s_")
         if unobserved.size:

@@ -101,8 +101,8 @@ function heldOutTable({ n_entries: count, errors }) {
 function drawAbout() {
   const put = (id, ...content) => document.getElementById(id).replaceChildren(...content);
   const rounded = (value) => Number(value.toPrecision(4));
-  const { certificates, held_out: heldOut, notes, warnings } = page, told = [...warnings.map((text) => `Warning: ${text}`), ...notes];
-  put("notes", told.length ? element("ul", told.map((text) => element("li", text))) : "");
+  const { certificates, held_out: heldOut, notes, warnings } = page, told = [...warnings.map((text) => `Warning: ${text}`), `Structure of ${page.structure}.`, ...notes];
+  put("notes", element("ul", told.map((text) => element("li", text))));
   put("held-out", ...(heldOut ? [heldOutTable(heldOut)] : []));
   const gap = certificates.largest_gap === null ? "" : ` The largest duality gap is ${certificates.largest_gap.toExponential(1)}.`;
   put("certificates",
