@@ -132,7 +132,7 @@ class CoManifold(
         `fit_transform` that takes precomputed distances, such as
         ``Isomap(metric="precomputed")``. A clone is fitted to each mode; its own number of
         components applies.
-    bandwidth : "local", ("local", int), "median" or float, default="local"
+    bandwidth : "auto", "local", ("local", int), "median" or float, default="auto"
         Bandwidth of the diffusion maps; see `DiffusionMap`. The median of sparse distances is
         that of the stored ones, among which short distances are more frequent.
     distances : {"auto", "dense", "sparse"}, default="auto"
@@ -274,7 +274,7 @@ class CoManifold(
         n_passes: int = 1,
         continuation: bool = True,
         embedding: Any = "diffusion",
-        bandwidth: str | float | tuple[str, int] = "local",
+        bandwidth: str | float | tuple[str, int] = "auto",
         distances: str = "auto",
         keep_scales: bool = False,
         n_jobs: int | None = None,

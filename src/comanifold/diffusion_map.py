@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._embedding.affinities import (
     affinities,
-    find_bandwidth,
     refuse_asymmetric,
     row_sums,
     scaled,
     with_zero_diagonal,
     without_infinite,
 )
+from ._embedding.bandwidths import find_bandwidth
 from ._embedding.eigenvectors import leading_eigenvectors
 from ._estimators import levels_to_caller, unchanged_on_failure
 from ._validation import check_choice, check_matrix, is_integer, masked_to_nan
@@ -92,7 +92,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         n_components: int = 2,
         *,
         metric: str = "masked",
-        bandwidth: str | float | tuple[str, int] = "local",
+        bandwidth: str | float | tuple[str, int] = "auto",
         diffusion_time: float = 1.0,
         density_normalization: float = 0.0,
         eigen_solver: str = "auto",
@@ -160,7 +160,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         new_bandwidth = (
             self.bandwidth_
             if np.ndim(self.bandwidth_) == 0
-            else find_bandwidth(distances, self.bandwidth)
+            else find_bandwidth(distances, self.bandwidth, self.bandwidth_)
         )
         affinity = affinities(distances, new_bandwidth, self.bandwidth_, relative=True)
         density = row_sums(affinity)
