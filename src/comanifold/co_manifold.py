@@ -138,7 +138,7 @@ class CoManifold(
     distances : {"auto", "dense", "sparse"}, default="auto"
         Which pairwise distances to compute. "dense": all of them, in square arrays. "sparse":
         those of each row, and each column, to its nearest ones (30, or twice the neighbours of
-        the graph or of a local bandwidth if that is more) and to 30 others at even steps from
+        the graph or of the bandwidth if that is more) and to 30 others at even steps from
         near to far, so that memory grows linearly with the number of rows and columns. "auto"
         is sparse for a mode of more than 3,000 points, if `embedding` takes sparse distances.
     keep_scales : bool, default=False

@@ -44,11 +44,16 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         "masked": X holds feature vectors, NaN for missing entries, and distances are those of
         `comanifold.masked_distances`. "precomputed": X holds distances; a sparse matrix of
         distances has no affinity where it has no entry.
-    bandwidth : "local", ("local", int), "median" or float, default="local"
-        :math:`\sigma`: the median distance (the paper's choice) or a number. "local" scales
-        each pair by its own :math:`\sigma_i \sigma_j` instead of :math:`\sigma^2`, with
-        :math:`\sigma_i` the distance of i to its q-th neighbour: q is the given number, or else
-        the square root of half the number of points, but at least 7 and at most 10.
+    bandwidth : "auto", "local", ("local", int), "median" or float, default="auto"
+        :math:`\sigma`: the median distance (the paper's choice) or a number. The others scale
+        each pair by its own :math:`\sigma_i \sigma_j` instead of :math:`\sigma^2`. "local":
+        :math:`\sigma_i` is the distance of i to its q-th neighbour; q is the given number, or
+        else the square root of half the number of points, but at least 7 and at most 10.
+        "auto": q is a twentieth of the number of points, but at least 9 and at most 25. Then
+        :math:`\sigma_i` is raised to the 20% quantile of all, and to 0.6 times their upper
+        quartile, so that points that are all but equal keep an affinity to others; and further
+        until the affinities of i to other points add up to 5 (to half their number if there
+        are fewer than 10), so that outliers do.
     diffusion_time : float, default=1.0
         The exponent t of the eigenvalues.
     density_normalization : float, default=0.0

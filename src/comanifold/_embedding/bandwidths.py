@@ -26,12 +26,13 @@ _LOCAL_NEIGHBORS = 7, 10
 
 # "auto": q is a twentieth of the number of points, within these bounds. A larger q connects turns
 # of a curve that pass each other, and the neighbours of sparse distances are limited.
-_AUTO_NEIGHBORS = 10, 25
+_AUTO_NEIGHBORS = 9, 25
 _AUTO_FRACTION = 20
 
-# "auto": no sigma is less than the lower quartile of all, nor than this share of the upper one. The
-# second bound holds where more than a quarter of the points have fused.
-_LEAST_OF_UPPER_QUARTILE = 0.5
+# "auto": no sigma is less than the low quantile of all, nor than this share of the high one. The
+# second bound is for matrices in which more points have fused than the first allows for.
+_LOW_QUANTILE, _HIGH_QUANTILE = 0.2, 0.75
+_LEAST_OF_HIGH = 0.6
 
 # "auto": affinities to other points add up to at least this, which is about what they do at the
 # ends of a curve. Points with fewer than twice as many others have half of those instead.
@@ -135,8 +136,8 @@ def _widened(distances: Any, sigma: Array, fitted: Array | None) -> Array:
     affinity, or exactly T_i.
     """
     if fitted is None:
-        lower, upper = np.quantile(sigma, [0.25, 0.75], method="lower")
-        floor = max(lower, _LEAST_OF_UPPER_QUARTILE * upper)
+        low, high = np.quantile(sigma, [_LOW_QUANTILE, _HIGH_QUANTILE], method="lower")
+        floor = max(low, _LEAST_OF_HIGH * high)
     else:
         floor = fitted.min()
     sigma = np.maximum(sigma, floor)
