@@ -31,7 +31,7 @@ class TestNothingMissing:
 
     def test_the_embedding_is_the_diffusion_map_of_the_matrix(self):
         X = complete(1)
-        for bandwidth in ("median", "local"):
+        for bandwidth in ("median", "local", "auto"):
             model = CoManifold(bandwidth=bandwidth).fit(X)
             for embedding, eigenvalues, points in (
                 (model.row_embedding_, model.row_eigenvalues_, X),

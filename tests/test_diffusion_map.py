@@ -96,7 +96,7 @@ def test_the_interval():
         assert abs(np.corrcoef(coordinate, np.cos(np.pi * k * x))[0, 1]) > 0.999
 
 
-@pytest.mark.parametrize("bandwidth", ["median", 1.0, "local"])
+@pytest.mark.parametrize("bandwidth", ["median", 1.0, "local", "auto"])
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_a_training_point_is_placed_where_it_was(bandwidth, power):
     X = points(1, missing=0.3)
@@ -125,7 +125,7 @@ def test_a_new_point_with_nothing_in_common_belongs_nowhere():
     assert np.isnan(placed[1]).all()
 
 
-@pytest.mark.parametrize("bandwidth", ["median", 1.0, ("local", 4)])
+@pytest.mark.parametrize("bandwidth", ["median", 1.0, ("local", 4), "auto"])
 def test_sparse_distances_with_every_pair_agree_with_dense_ones(bandwidth):
     distances = masked_distances(points(3, n_points=40))
     dense = DiffusionMap(3, metric="precomputed", bandwidth=bandwidth).fit(distances)
@@ -159,7 +159,7 @@ def test_permuting_permutes_and_scaling_changes_nothing(seed, factor):
         assert_equal_up_to_sign(other.embedding_, model.embedding_[order], 1e-6)
 
 
-@pytest.mark.parametrize("bandwidth", ["median", "local", 2.0])
+@pytest.mark.parametrize("bandwidth", ["median", "local", "auto", 2.0])
 def test_duplicates(bandwidth):
     X = np.repeat(points(4, n_points=3), 12, axis=0)
     model = DiffusionMap(2, bandwidth=bandwidth).fit(X)
@@ -221,7 +221,7 @@ def test_clone_pickle_and_names():
 def test_the_local_bandwidth_widens_with_the_number_of_points(n_points, neighbor):
     X = np.random.default_rng(0).normal(size=(n_points, 3))
     sigma = np.sort(masked_distances(X), axis=1)[:, neighbor]
-    np.testing.assert_allclose(DiffusionMap().fit(X).bandwidth_, sigma)
+    np.testing.assert_allclose(DiffusionMap(bandwidth="local").fit(X).bandwidth_, sigma)
 
 
 def test_a_few_points_that_are_alike_do_not_fall_out_of_the_walk():

@@ -216,6 +216,9 @@ def test_more_candidates_for_more_neighbours():
     ):
         model = CoManifold(distances="sparse", **parameters)
         assert _settings.check_settings(model).n_candidates(X.shape)[0] == least
+    # The neighbour of the default bandwidth grows with the number of points, up to the 25th.
+    settings = _settings.check_settings(CoManifold(distances="sparse"))
+    assert settings.n_candidates((400, 100_000)) == (40, 50)
 
 
 @pytest.mark.usefixtures("few")

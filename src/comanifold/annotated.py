@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, sort_graph_by_row_values
 
-from ._embedding.affinities import affinities, find_bandwidth
+from ._embedding.affinities import affinities
+from ._embedding.bandwidths import find_bandwidth
 from ._validation import check_choice, expand_to_full, is_integer, restrict_to_observed
 from .co_manifold import CoManifold
 from .graphs import Pairs

@@ -159,13 +159,13 @@ class CoManifold(
 
         `embed` returns others from the same fit. "diffusion" and "isomap" place new points; the
         others have no `transform`.
-    bandwidth : "local", ("local", int), "median" or float, default="local"
+    bandwidth : "auto", "local", ("local", int), "median" or float, default="auto"
         Bandwidth of the diffusion maps; see `DiffusionMap`. The median of sparse distances is
         that of the stored ones, among which short distances are more frequent.
     distances : {"auto", "dense", "sparse"}, default="auto"
         Which pairwise distances to compute. "dense": all of them, in square arrays. "sparse":
         those of each row, and each column, to its nearest ones (30, or twice the neighbours of
-        the graph or of a local bandwidth if that is more) and to 30 others at even steps from
+        the graph or of the bandwidth if that is more) and to 30 others at even steps from
         near to far, so that memory grows linearly with the number of rows and columns; with
         "tsne" to 91 nearest ones. "auto" is sparse for a mode of more than 3,000 points, if
         `embedding` takes sparse distances ("mds" does not, nor "tsne" with more than 3
@@ -313,7 +313,7 @@ class CoManifold(
         n_passes: int = 1,
         continuation: bool = True,
         embedding: Any = "diffusion",
-        bandwidth: str | float | tuple[str, int] = "local",
+        bandwidth: str | float | tuple[str, int] = "auto",
         distances: str = "auto",
         keep_scales: bool = False,
         n_jobs: int | None = None,

@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._embedding.affinities import (
     affinities,
-    find_bandwidth,
     refuse_asymmetric,
     row_sums,
     scaled,
     with_zero_diagonal,
     without_infinite,
 )
+from ._embedding.bandwidths import find_bandwidth
 from ._embedding.eigenvectors import leading_eigenvectors
 from ._estimators import levels_to_caller, unchanged_on_failure
 from ._validation import check_choice, check_matrix, is_integer, masked_to_nan
@@ -44,11 +44,16 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         "masked": X holds feature vectors, NaN for missing entries, and distances are those of
         `comanifold.masked_distances`. "precomputed": X holds distances; a sparse matrix of
         distances has no affinity where it has no entry.
-    bandwidth : "local", ("local", int), "median" or float, default="local"
-        :math:`\sigma`: the median distance (the paper's choice) or a number. "local" scales
-        each pair by its own :math:`\sigma_i \sigma_j` instead of :math:`\sigma^2`, with
-        :math:`\sigma_i` the distance of i to its q-th neighbour: q is the given number, or else
-        the square root of half the number of points, but at least 7 and at most 10.
+    bandwidth : "auto", "local", ("local", int), "median" or float, default="auto"
+        :math:`\sigma`: the median distance (the paper's choice) or a number. The others scale
+        each pair by its own :math:`\sigma_i \sigma_j` instead of :math:`\sigma^2`. "local":
+        :math:`\sigma_i` is the distance of i to its q-th neighbour; q is the given number, or
+        else the square root of half the number of points, but at least 7 and at most 10.
+        "auto": q is a twentieth of the number of points, but at least 9 and at most 25. Then
+        :math:`\sigma_i` is raised to the 20% quantile of all, and to 0.6 times their upper
+        quartile, so that points that are all but equal keep an affinity to others; and further
+        until the affinities of i to other points add up to 5 (to half their number if there
+        are fewer than 10), so that outliers do.
     diffusion_time : float, default=1.0
         The exponent t of the eigenvalues.
     density_normalization : float, default=0.0
@@ -92,7 +97,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         n_components: int = 2,
         *,
         metric: str = "masked",
-        bandwidth: str | float | tuple[str, int] = "local",
+        bandwidth: str | float | tuple[str, int] = "auto",
         diffusion_time: float = 1.0,
         density_normalization: float = 0.0,
         eigen_solver: str = "auto",
@@ -160,7 +165,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         new_bandwidth = (
             self.bandwidth_
             if np.ndim(self.bandwidth_) == 0
-            else find_bandwidth(distances, self.bandwidth)
+            else find_bandwidth(distances, self.bandwidth, self.bandwidth_)
         )
         affinity = affinities(distances, new_bandwidth, self.bandwidth_, relative=True)
         density = row_sums(affinity)

@@ -26,7 +26,7 @@ def ring(seed=0, n_rows=60, n_columns=10, missing=0.2):
     return X
 
 
-@pytest.mark.parametrize("bandwidth", ["median", "local", 0.5])
+@pytest.mark.parametrize("bandwidth", ["median", "auto", 0.5])
 def test_column_means_and_then_a_diffusion_map(bandwidth):
     X = ring()
     model = FilledDiffusionMap("mean", 3, bandwidth=bandwidth, diffusion_time=2.0).fit(X)

@@ -171,7 +171,7 @@ def point_sets(draw):
         X = np.round(X)
     X *= 10.0 ** draw(st.integers(-3, 3))
     number = st.floats(-8, 8).map(lambda power: 10.0**power)
-    bandwidth = draw(st.one_of(st.just("local"), st.just("median"), number))
+    bandwidth = draw(st.one_of(st.sampled_from(["auto", "local", "median"]), number))
     return X, draw(st.integers(1, n_points - 1)), bandwidth
 
 

@@ -131,7 +131,7 @@ def forms_of(X):
 PENALTIES = st.sampled_from(["snowflake", "linear", "log", "mcp", Snowflake(0.1), MCP(0.01)])
 NEIGHBORS = st.one_of(st.integers(1, 15), st.tuples(st.integers(1, 9), st.integers(1, 9)))
 BANDWIDTHS = st.one_of(
-    st.sampled_from(["local", "median"]),
+    st.sampled_from(["auto", "local", "median"]),
     st.tuples(st.just("local"), st.integers(1, 20)),
     st.floats(1e-200, 1e200),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._embedding.affinities import check_bandwidth, local_neighbor
+from .._embedding.bandwidths import check_bandwidth, local_neighbor
 from .._embedding.layouts import check_embedding, refuse_sparse
 from .._validation import (
     check_choice,

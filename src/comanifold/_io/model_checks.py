@@ -10,7 +10,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from .._embedding.affinities import affinities, find_bandwidth, row_sums, with_zero_diagonal
+from .._embedding.affinities import affinities, row_sums, with_zero_diagonal
+from .._embedding.bandwidths import find_bandwidth
 from .._embedding.layouts import IsomapLayout, Layout
 from .._fit.combination import ErrorModel, mode_variances
 from .._fit.standardise import standardise

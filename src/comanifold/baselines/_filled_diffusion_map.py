@@ -32,7 +32,7 @@ class FilledDiffusionMap(EmbeddingMixin, BaseEstimator):
         What fills in the matrix. "mean" is the comparison of the paper; see `choose_imputer`.
     n_components : int, default=2
         Number of coordinates.
-    bandwidth : "local", ("local", int), "median" or float, default="local"
+    bandwidth : "auto", "local", ("local", int), "median" or float, default="auto"
     diffusion_time : float, default=1.0
     density_normalization : float, default=0.0
         As in `DiffusionMap`.
@@ -68,7 +68,7 @@ class FilledDiffusionMap(EmbeddingMixin, BaseEstimator):
         imputer: Any = "mean",
         n_components: int = 2,
         *,
-        bandwidth: str | float | tuple[str, int] = "local",
+        bandwidth: str | float | tuple[str, int] = "auto",
         diffusion_time: float = 1.0,
         density_normalization: float = 0.0,
     ):

@@ -341,7 +341,7 @@ class _Bandwidth(click.ParamType):
     name = "bandwidth"
 
     def convert(self, value: Any, *_context: Any) -> Any:
-        if value in ("local", "median"):
+        if value in ("auto", "local", "median"):
             return value
         kind, _, neighbor = str(value).partition(":")
         if kind == "local" and neighbor.isdecimal():
@@ -349,7 +349,7 @@ class _Bandwidth(click.ParamType):
         try:
             return float(value)
         except ValueError:
-            return self.fail(f'{value!r} is not "local", "local:7", "median" or a number')
+            return self.fail(f'{value!r} is not "auto", "local", "local:7", "median" or a number')
 
 
 # The parameters of `CoManifold` whose options have shorter names.
@@ -422,8 +422,8 @@ model_options = OptionGroup(
             ["--bandwidth"],
             type=_Bandwidth(),
             metavar="B",
-            help="Bandwidth of the diffusion maps: local, local:7, median or a number. "
-            "[default: local]",
+            help="Bandwidth of the diffusion maps: auto, local, local:7, median or a number. "
+            "[default: auto]",
         ),
         click.Option(
             ["--distances"],

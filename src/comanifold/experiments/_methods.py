@@ -1,7 +1,7 @@
 """The data of the experiments and the methods that are compared on them.
 
 Every method has its default parameters, and chooses what it has to choose without labels. All
-diffusion maps have the same local bandwidth, except those of "as in the paper".
+diffusion maps have the same bandwidth, "auto", except those of "as in the paper".
 """
 
 from collections.abc import Callable, Iterable
