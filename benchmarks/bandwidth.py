@@ -88,8 +88,10 @@ MATRICES = {
     "clusters": lambda seed: generated(make_clusters(random_state=seed)),
 }
 
-# The constants of the default were chosen on the first half; the second is for reporting only.
-CHOSEN_ON = ("lung500", "wine", "linkage2", "checkerboard")
+# The least neighbour and the low quantile of the default were chosen on the first half. The second
+# was not unseen: the form of the rule, and the 25th neighbour as the farthest, were chosen with the
+# results of both halves in view.
+FIRST_HALF = ("lung500", "wine", "linkage2", "checkerboard")
 
 FRACTIONS = dict.fromkeys(MATRICES, (0.0, 0.3, 0.5, 0.7))
 FRACTIONS["lung500"] = FRACTIONS["linkage2"] = (0.0, 0.3, 0.5, 0.7, 0.9)
@@ -134,14 +136,14 @@ def print_matrices(names, fractions, n_masks):
     methods = (DEFAULT, *RIVALS, SOFT)
     print("ARI on two coordinates / on groups less one\n")
     print(f"{'matrix':16s} missing", *(f"{method:>11s}" for method in (*methods, "gap")))
-    halves = {"chosen on": [], "reported on": []}
+    halves = {"first half": [], "second half": []}
     for name in names:
         for fraction in fractions or FRACTIONS[name]:
             masks = [one_mask(name, fraction, seed) for seed in range(n_masks)]
             scores = np.mean(masks, axis=0)
             gap = scores[0] - scores[1 : 1 + len(RIVALS)].max(axis=0)
             print(f"{name:16s} {fraction:7.0%}", *map(pair, scores), pair(gap, "+"), flush=True)
-            halves["chosen on" if name in CHOSEN_ON else "reported on"].append([*scores, gap])
+            halves["first half" if name in FIRST_HALF else "second half"].append([*scores, gap])
     for half, cells in halves.items():
         if cells:
             print(f"{half + ', mean':24s}", *map(pair, np.mean(cells, axis=0)))
