@@ -21,7 +21,13 @@ from sklearn.neighbors import sort_graph_by_row_values
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._embedding.clusters import Clusters, embedding_order, find_clusters, nested_linkage
+from ._embedding.clusters import (
+    Clusters,
+    find_groups,
+    group_into,
+    point_confidence,
+    renumbered,
+)
 from ._embedding.layouts import (
     Layout,
     check_embedding,
@@ -30,12 +36,14 @@ from ._embedding.layouts import (
     make_embedding,
     refuse_sparse,
 )
+from ._embedding.ordering import embedding_order
 from ._embedding.out_of_sample import ModeVariances, distances_to_new, find_equal_rows
 from ._embedding.structure import structure_p_values
+from ._embedding.trees import cut_tree, nested_linkage, steps_around, with_leaves
 from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
 from ._fit.combination import entry_variances
-from ._fit.passes import run_passes
+from ._fit.passes import SurfaceResult, run_passes
 from ._fit.progress import (
     CallbackSupportMixin,
     FitProgress,
@@ -48,8 +56,8 @@ from ._fit.progress import (
     warn_of_unobserved,
     with_callbacks,
 )
-from ._fit.settings import Execution, check_settings, check_size
-from ._fit.standardise import find_outliers, standardise
+from ._fit.settings import Execution, check_n_clusters, check_settings, check_size
+from ._fit.standardise import StandardisedMatrix, find_outliers, standardise
 from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
 from ._io.model_format import read_model, write_model
@@ -59,6 +67,7 @@ from ._validation import (
     check_count,
     check_matrix,
     expand_to_full,
+    for_both,
     is_integer,
     missing_to_nan,
     read_floats,
@@ -159,6 +168,10 @@ class CoManifold(
 
         `embed` returns others from the same fit. "diffusion" and "isomap" place new points; the
         others have no `transform`.
+    n_clusters : None, int or pair, default=None
+        Number of clusters of the rows and of the columns, for `row_labels_` and
+        `column_labels_`; a pair sets them separately. None: the number is found, and one cluster
+        is a possible answer; see `find_clusters`.
     bandwidth : "auto", "local", ("local", int), "median" or float, default="auto"
         Bandwidth of the diffusion maps; see `DiffusionMap`. The median of sparse distances is
         that of the stored ones, among which short distances are more frequent.
@@ -173,7 +186,7 @@ class CoManifold(
     keep_scales : bool, default=False
         Keep the estimate of every scale, as cluster labels and block values, for `estimate_at`,
         `filled_at`, `blocks_at`, `row_labels_at`, `column_labels_at`, `row_linkage_`,
-        `column_linkage_` and `find_clusters`.
+        `column_linkage_` and `cut`.
     n_jobs : int, optional
         Number of parts of the surface that are solved in parallel, on threads unless a
         `joblib.parallel_config` says otherwise: processes, or with ``parallel_config("dask")``
@@ -266,9 +279,18 @@ class CoManifold(
         What the place of a row or column rests on: the mean over its entries of 1 for an observed
         one, and of the explained part of the variance for a filled-in one. From 0, nothing is
         known, to 1, everything is. Filled-in entries count 0 if none could be held out.
+    row_labels_, column_labels_ : ndarray of int
+        The cluster of each row and column, from 0 in the order of the organised matrix; -1 where
+        nothing is observed. See `n_clusters` and `find_clusters`.
+    row_confidence_, column_confidence_ : ndarray
+        How often each row stays with its cluster if half of the columns are left out, and each
+        column if half of the rows are; NaN where nothing is observed.
     row_linkage_, column_linkage_ : ndarray
         With `keep_scales`: the tree in which clusters join while the costs grow, as a SciPy
-        linkage matrix whose heights are costs of that mode. In the traversal of the paper, each
+        linkage matrix whose heights are costs of that mode; clusters that join at the same cost
+        do so by distance, at heights below it. The clusters of `row_labels_` and
+        `column_labels_` are nodes: points of different ones join only when all are whole. In the
+        traversal of the paper, each
         doubling of the column cost past the last row cost counts as one of the row cost.
     n_iter_ : int
         Total number of iterations over all scales.
@@ -313,6 +335,7 @@ class CoManifold(
         n_passes: int = 1,
         continuation: bool = True,
         embedding: Any = "diffusion",
+        n_clusters: int | tuple[int | None, int | None] | None = None,
         bandwidth: str | float | tuple[str, int] = "auto",
         distances: str = "auto",
         keep_scales: bool = False,
@@ -336,6 +359,7 @@ class CoManifold(
         self.n_passes = n_passes
         self.continuation = continuation
         self.embedding = embedding
+        self.n_clusters = n_clusters
         self.bandwidth = bandwidth
         self.distances = distances
         self.keep_scales = keep_scales
@@ -385,6 +409,7 @@ class CoManifold(
         column_names = getattr(self, "feature_names_in_", None)
         matrix = standardise(data)
         check_size(*matrix.values.shape, self.n_components)
+        check_n_clusters(self.n_clusters, matrix.values.shape)
         warn_of_unobserved("row", np.flatnonzero(~matrix.observed_rows))
         warn_of_unobserved("column", np.flatnonzero(~matrix.observed_columns))
         warn_of_outliers(data, matrix.outliers, names, column_names)
@@ -396,9 +421,13 @@ class CoManifold(
             execution = Execution(self.n_jobs, checkpoint, reporter)
             result = run_passes(matrix.values, settings, execution, stride=matrix.stride)
         warn_of_unconverged(result.scales, self.tol)
-        row_p_value, column_p_value = structure_p_values(matrix.values)
-        row_distances = matrix.scale * result.row_distances
-        column_distances = matrix.scale * result.column_distances
+        p_values = structure_p_values(matrix.values)
+        row, column = (
+            self._mode_state(mode, result, matrix, p_value, own_names)
+            for mode, p_value, own_names in zip(
+                ("row", "column"), p_values, (names, column_names), strict=True
+            )
+        )
         self._set_state(
             FittedState(
                 data=data,
@@ -415,22 +444,8 @@ class CoManifold(
                 errors=result.errors,
                 blocks=result.blocks,
                 ignored_entries=np.argwhere(matrix.outliers),
-                row=self._mode_state(
-                    result.row_graph,
-                    row_distances,
-                    matrix.scale**2 * result.row_variances,
-                    row_p_value,
-                    matrix.observed_rows,
-                    names,
-                ),
-                column=self._mode_state(
-                    result.column_graph,
-                    column_distances,
-                    matrix.scale**2 * result.column_variances,
-                    column_p_value,
-                    matrix.observed_columns,
-                    column_names,
-                ),
+                row=row,
+                column=column,
             )
         )
         reporter.end_fit(X)
@@ -455,14 +470,15 @@ class CoManifold(
 
     def _mode_state(
         self,
-        graph: Any,
-        distances: Any,
-        variances: Array,
+        mode: str,
+        result: SurfaceResult,
+        matrix: StandardisedMatrix,
         p_value: float,
-        observed: Mask,
         names: NDArray[Any] | None,
     ) -> ModeState:
-        """Return the state of a mode: its distances embedded, and its points ordered."""
+        """Return the state of a mode: its points embedded, ordered and clustered."""
+        distances = matrix.scale * getattr(result, f"{mode}_distances")
+        observed = getattr(matrix, f"observed_{mode}s")
         embedding = make_embedding(
             self.embedding,
             n_components=self.n_components if isinstance(self.embedding, str) else None,
@@ -471,7 +487,33 @@ class CoManifold(
         )
         coordinates = np.asarray(embedding.fit_transform(_sorted_for(embedding, distances)))
         order = embedding_order(_expand_rows(coordinates, observed))
-        return ModeState(graph, distances, embedding, coordinates, order, variances, p_value, names)
+        filled, linear = result.filled, result.completed
+        if mode == "column":
+            filled, linear = filled.T, linear.T
+        if not np.isnan(matrix.values).any():
+            linear = filled
+        labels, evidence = find_groups(filled, linear, p_value)
+        wanted = for_both(self.n_clusters)[mode == "column"]
+        if wanted is not None and wanted != labels.max() + 1:
+            labels, evidence = group_into(filled, wanted, self._seed()), 0.0
+        labels = renumbered(_expand_labels(labels, observed), order)[observed]
+        return ModeState(
+            graph=getattr(result, f"{mode}_graph"),
+            distances=distances,
+            embedding=embedding,
+            coordinates=coordinates,
+            order=order,
+            variances=matrix.scale**2 * getattr(result, f"{mode}_variances"),
+            p_value=p_value,
+            labels=labels,
+            evidence=evidence,
+            confidence=point_confidence(filled, labels, self._seed()),
+            names=names,
+        )
+
+    def _seed(self) -> Any:
+        """Return the random state of clusters, which are reproducible without one."""
+        return 0 if self.random_state is None else self.random_state
 
     def _set_state(self, state: FittedState) -> None:
         """Set all fitted attributes from the state."""
@@ -504,6 +546,8 @@ class CoManifold(
                 "order_": of_mode.order,
                 "graph_": of_mode.graph,
                 "p_value_": of_mode.p_value,
+                "labels_": _expand_labels(of_mode.labels, observed),
+                "confidence_": _expand_rows(of_mode.confidence[:, None], observed)[:, 0],
                 "distances_": expand_to_full(of_mode.distances, observed, observed),
             }
             for name in ("affinity_", "eigenvalues_"):
@@ -918,29 +962,79 @@ class CoManifold(
         heights = [2.0 ** path[0][mode]]
         for place in path[1:]:
             heights.append(max(2.0 * heights[-1], 2.0 ** place[mode]))
-        name, observed = (
-            ("row_labels", state.observed_rows),
-            ("column_labels", state.observed_columns),
-        )[mode]
-        labels = [getattr(state.blocks[kept[place]], name) for place in path]
-        return nested_linkage([_separate(_expand_labels(x, observed)) for x in labels], heights)
+        name = ("row", "column")[mode]
+        of_mode, observed = state.mode(name)
+        labels = [getattr(state.blocks[kept[place]], f"{name}_labels") for place in path]
+        points = state.filled if name == "row" else state.filled.T
+        tree = nested_linkage(*steps_around(labels, heights, of_mode.labels), points)
+        return with_leaves(tree, observed)
 
-    def find_clusters(self, mode: str = "row") -> Clusters:
-        """Return the clusters that persist longest while the cost grows; one if none do.
+    def cut(self, mode: str = "row", n_clusters: int = 2) -> Labels:
+        """Return exactly so many clusters of the tree in which clusters join as the costs grow.
 
         Parameters
         ----------
         mode : {"row", "column"}, default="row"
+        n_clusters : int, default=2
+            From 1 to the number of rows, or columns, with an observed entry.
+
+        Returns
+        -------
+        labels : ndarray of int
+            From 0 in the order of the organised matrix; -1 where nothing is observed. For the
+            number of clusters of the model, they are `row_labels_` or `column_labels_`. Needs
+            `keep_scales`.
+        """
+        of_mode, observed = self._checked_mode(mode, n_clusters)
+        n_unobserved = int((~observed).sum())
+        labels = cut_tree(getattr(self, f"{mode}_linkage_"), n_clusters + n_unobserved)
+        return renumbered(np.where(observed, labels, -1), of_mode.order)
+
+    def find_clusters(self, mode: str = "row", n_clusters: int | None = None) -> Clusters:
+        """Return the clusters of the rows or columns, and how sure they are.
+
+        If their number is to be found, points are divided in two, and each part again, as long as
+        there is evidence for two groups: along a coordinate that discriminates between them, two
+        Gaussians are more likely than any log-concave density. Noise, effects of rows and
+        columns, curves and surfaces are one cluster. If a number is asked for other than that
+        which was found, clusters are those of k-means on the leading principal coordinates of the
+        filled-in matrix.
+
+        Parameters
+        ----------
+        mode : {"row", "column"}, default="row"
+        n_clusters : int, optional
+            Exactly so many clusters; by default those of `row_labels_` or `column_labels_`.
 
         Returns
         -------
         clusters : Clusters
-            With `labels`, `n_clusters` and `n_doublings`. Needs `keep_scales`.
+            With `labels`, `n_clusters`, `confidence`, `point_confidence` and `evidence`.
         """
+        of_mode, observed = self._checked_mode(mode, n_clusters)
+        labels, evidence, confidence = of_mode.labels, of_mode.evidence, of_mode.confidence
+        if n_clusters is not None and n_clusters != labels.max() + 1:
+            filled = self._state.filled if mode == "row" else self._state.filled.T
+            labels, evidence = group_into(filled, n_clusters, self._seed()), 0.0
+            confidence = point_confidence(filled, labels, self._seed())
+        return Clusters(
+            renumbered(_expand_labels(labels, observed), of_mode.order),
+            evidence,
+            _expand_rows(confidence[:, None], observed)[:, 0],
+        )
+
+    def _checked_mode(self, mode: str, n_clusters: int | None) -> tuple[ModeState, Mask]:
+        """Return the state of a mode and which of its points are observed."""
         check_is_fitted(self)
         check_choice("mode", mode, ["row", "column"])
         of_mode, observed = self._state.mode(mode)
-        return find_clusters(getattr(self, f"{mode}_linkage_"), observed, of_mode.order)
+        n_points = len(of_mode.labels)
+        if n_clusters is not None and not (is_integer(n_clusters) and 1 <= n_clusters <= n_points):
+            raise ValueError(
+                f"n_clusters must be an integer from 1 to {n_points}, the number of {mode}s with "
+                f"an observed entry, got {n_clusters!r:.60}"
+            )
+        return of_mode, observed
 
     def plot(
         self,
@@ -1057,13 +1151,6 @@ def _expand_labels(labels: Labels, observed: Mask) -> Labels:
     everything = np.full(len(observed), -1)
     everything[observed] = labels
     return everything
-
-
-def _separate(labels: Labels) -> Labels:
-    """Return the labels with a cluster of its own for every point that has none."""
-    unlabelled = np.flatnonzero(labels < 0)
-    labels[unlabelled] = labels.max() + 1 + np.arange(len(unlabelled))
-    return labels
 
 
 def _next_scale(

@@ -71,6 +71,9 @@ class SurfaceResult:
         The sum of the weights of all scales and completions.
     filled : ndarray of shape (n_rows, n_columns)
         The weighted mean of the filled-in matrices.
+    completed : ndarray of shape (n_rows, n_columns)
+        The matrix filled in by a Gaussian model, which is linear in the observed entries; the
+        matrix itself if nothing is missing.
     row_distances, column_distances : ndarray or sparse array
     row_variances, column_variances : ndarray
         What is added to the squared distances of each row and column.
@@ -85,6 +88,7 @@ class SurfaceResult:
     completions: list[Completion]
     total_weight: float
     filled: Array
+    completed: Array
     row_distances: Any
     column_distances: Any
     row_variances: Array
@@ -283,6 +287,7 @@ def _result(
         completions=completions,
         total_weight=metric.total_weight,
         filled=metric.filled,
+        completed=_completed(inputs, missing),
         row_distances=row_distances,
         column_distances=column_distances,
         row_variances=of_modes[0],
@@ -290,6 +295,13 @@ def _result(
         held_out=judgement.held_out,
         errors=judgement.errors,
     )
+
+
+def _completed(inputs: PassInputs, missing: NDArray[np.bool_]) -> Array:
+    """Return the matrix filled in by a Gaussian model."""
+    if inputs.completed is not None:
+        return inputs.completed
+    return complete_for_graphs(inputs.X) if missing.any() else inputs.X
 
 
 def _sweep_last_pass(
@@ -351,9 +363,9 @@ def prepare_first_pass(X: Array, settings: Settings, stride: int) -> PassInputs:
     row_candidates, column_candidates = settings.n_candidates(X.shape)
     row_graph, row_pairs = _first_graph(points, for_rows, row_candidates)
     column_graph, column_pairs = _first_graph(points.T, for_columns, column_candidates)
-    del points
     pairs = row_pairs, column_pairs
-    return _prepare_pass(X, (row_graph, column_graph), pairs, settings, stride)
+    inputs = _prepare_pass(X, (row_graph, column_graph), pairs, settings, stride)
+    return inputs if points is X else replace(inputs, completed=points)
 
 
 def _prepare_next_pass(inputs: PassInputs, swept: Sweep, settings: Settings) -> PassInputs:
@@ -365,7 +377,8 @@ def _prepare_next_pass(inputs: PassInputs, swept: Sweep, settings: Settings) -> 
         )
     )
     graphs = row_graph, column_graph
-    return _prepare_pass(inputs.X, graphs, inputs.pairs, settings, inputs.stride)
+    new = _prepare_pass(inputs.X, graphs, inputs.pairs, settings, inputs.stride)
+    return replace(new, completed=inputs.completed)
 
 
 def _prepare_pass(

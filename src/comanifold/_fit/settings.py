@@ -117,6 +117,7 @@ def check_settings(model: Any) -> Settings:
     if not isinstance(model.verbose, numbers.Integral):
         raise ValueError(f"verbose must be an integer, got {model.verbose!r:.60}")
     check_n_jobs(model.n_jobs)
+    check_n_clusters(model.n_clusters)
     max_iter, tol = check_stopping(model.max_iter, model.tol)
     return Settings(
         n_neighbors=check_n_neighbors(model.n_neighbors),
@@ -149,6 +150,26 @@ def check_size(n_rows: int, n_columns: int, n_components: int) -> None:
                 f"X has {n_points} {mode}(s) with an observed entry ({clue} = {n_points}): to be "
                 f"embedded in {n_components} coordinate(s), at least {n_components + 1} are "
                 "needed of rows and of columns"
+            )
+
+
+def check_n_clusters(n_clusters: Any, shape: tuple[int, int] | None = None) -> None:
+    """Raise ValueError unless n_clusters is None, a number, or one for each mode.
+
+    With a shape, there must be at most as many as rows and columns with an observed entry.
+    """
+    both = for_both(n_clusters)
+    is_valid = all(number is None or (is_integer(number) and number >= 1) for number in both)
+    if len(both) != 2 or not is_valid:
+        raise ValueError(
+            "n_clusters must be None, a positive integer, or a pair of these for the rows and the "
+            f"columns, got {n_clusters!r:.60}"
+        )
+    for mode, number, n_points in zip(("rows", "columns"), both, shape or (), strict=False):
+        if number is not None and number > n_points:
+            raise ValueError(
+                f"n_clusters must be at most {n_points}, the number of {mode} with an observed "
+                f"entry, got {n_clusters!r:.60}"
             )
 
 

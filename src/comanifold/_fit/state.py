@@ -41,6 +41,12 @@ class ModeState:
         What missing entries add to the squared distances of each point.
     p_value : float
         Of structure, against effects of rows and columns and noise.
+    labels : ndarray of int of shape (n_observed,)
+        The cluster of each point, from 0 in the order of `order`.
+    evidence : float
+        For the weakest division into clusters; see `Clusters`.
+    confidence : ndarray of shape (n_observed,)
+        How often each point stays with its cluster.
     names : ndarray of shape (n_points,), or None
         Labels of all rows or columns of a DataFrame.
     """
@@ -52,6 +58,9 @@ class ModeState:
     order: Indices
     variances: Array
     p_value: float
+    labels: Indices
+    evidence: float
+    confidence: Array
     names: NDArray[Any] | None
 
 

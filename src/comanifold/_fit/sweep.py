@@ -152,6 +152,8 @@ class PassInputs:
     surface : Surface
     first : Solved
         The first scale of the surface.
+    completed : ndarray of shape (n_rows, n_columns), or None
+        X filled in by a Gaussian model, if the first graphs were built from that.
     """
 
     X: Array
@@ -161,6 +163,7 @@ class PassInputs:
     stride: int
     surface: Surface
     first: Solved
+    completed: Array | None = None
 
 
 @dataclass(frozen=True)

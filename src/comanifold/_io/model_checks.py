@@ -46,6 +46,7 @@ def check_state(state: FittedState) -> None:
             raise ValueError(f"{mode}.order is not a permutation of 0..{len(observed) - 1}")
         if not 0.0 < of_mode.p_value <= 1.0:
             raise ValueError(f"{mode}.p_value must be above 0 and at most 1, got {of_mode.p_value}")
+        _check_clusters(mode, of_mode, observed)
         _check_distances(f"{mode}.distances", of_mode.distances)
         if isinstance(of_mode.embedding, Layout):
             _check_layout(mode, of_mode)
@@ -166,6 +167,18 @@ def _check_blocks(where: str, blocks: Blocks) -> None:
     ):
         if not np.array_equal(np.unique(labels), np.arange(n_clusters)):
             raise ValueError(f"labels {where} are out of range, or a cluster is empty")
+
+
+def _check_clusters(mode: str, of_mode: ModeState, observed: Any) -> None:
+    in_order = of_mode.labels[(np.cumsum(observed) - 1)[of_mode.order[: len(of_mode.labels)]]]
+    _, first = np.unique(in_order, return_index=True)
+    numbers = in_order[np.sort(first)]
+    if not np.array_equal(numbers, np.arange(len(numbers))):
+        raise ValueError(f"{mode}.labels are not numbered from 0 along {mode}.order")
+    if not ((of_mode.confidence >= 0.0) & (of_mode.confidence <= 1.0)).all():
+        raise ValueError(f"{mode}.confidence has entries that are not between 0 and 1")
+    if not 0.0 <= of_mode.evidence < np.inf:
+        raise ValueError(f"{mode}.evidence must be at least 0 and finite, got {of_mode.evidence}")
 
 
 def _check_distances(name: str, distances: Any) -> None:

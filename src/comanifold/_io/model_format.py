@@ -430,6 +430,9 @@ def _decode_mode(saved: _Part, n_points: int, n_observed: int) -> ModeState:
         order=saved.array("order", "i", (n_points,)),
         variances=saved.array("variances", "f", (n_observed,)),
         p_value=saved.value("p_value", float),
+        labels=saved.array("labels", "i", (n_observed,)),
+        evidence=saved.value("evidence", float),
+        confidence=saved.array("confidence", "f", (n_observed,)),
         names=_decode_names(saved, n_points),
     )
 
