@@ -42,6 +42,9 @@ _RIDGE = 0.05
 # Modes of the random walk; faster ones do not count.
 _N_MODES = 19
 
+# Of more points, modes are computed by Lanczos iterations.
+_MOST_DENSE = 300
+
 # The number of neighbours is the square root of the number of points times one of these, within
 # bounds. With fewer, chance gaps between few points look like valleys.
 _FEWEST_NEIGHBORS, _MOST_NEIGHBORS = 8, 25
@@ -123,9 +126,10 @@ def split_in_two(
         The least number of points of a group.
     """
     directions = _discriminant_directions(cloud.coordinates)
+    least = _LEAST_DISTANCE * float(np.median(cloud.distances))
     evidences, first = [], None
     for factor in factors:
-        walk = _Walk.of(cloud.distances, factor)
+        walk = _Walk.of(cloud.distances, factor, least)
         halves = _halve(walk.slowest(), min_size)
         scores = _leave_one_out(directions, halves.astype(float))
         for time in times:
@@ -198,8 +202,11 @@ class _Walk:
     modes: Array
 
     @classmethod
-    def of(cls, distances: Array, factor: float) -> "_Walk":
-        """Return the walk for a number of neighbours of `factor` times root of the points."""
+    def of(cls, distances: Array, factor: float, least: float) -> "_Walk":
+        """Return the walk for a number of neighbours of `factor` times root of the points.
+
+        Shorter distances than `least` count as that.
+        """
         n_points = len(distances)
         wanted = round(factor * np.sqrt(n_points))
         n_neighbors = int(np.clip(wanted, _FEWEST_NEIGHBORS, _MOST_NEIGHBORS))
@@ -209,9 +216,11 @@ class _Walk:
         root = np.sqrt(adjacency.sum(axis=1))
         scaled = sparse.diags_array(1.0 / root) @ adjacency @ sparse.diags_array(1.0 / root)
         values, modes = leading_eigenvectors(
-            scaled.toarray(), min(_N_MODES, n_points - 2), root / np.linalg.norm(root)
+            scaled.tocsr() if n_points > _MOST_DENSE else scaled.toarray(),
+            min(_N_MODES, n_points - 2),
+            root / np.linalg.norm(root),
+            solver="arpack" if n_points > _MOST_DENSE else "dense",
         )
-        least = _LEAST_DISTANCE * float(np.median(distances))
         lengths = np.maximum(distances[tuple(graph.edges.T)], least)
         return cls(graph.edges, lengths, root, np.maximum(1.0 - values, 0.0), modes)
 
