@@ -38,10 +38,11 @@ _FACTORS, _LINEAR_FACTORS = (1.15, 1.5), (1.3,)
 _FIRST_TIME, _LATER_TIME, _LINEAR_TIMES = (0.1,), (0.05,), (0.1, 0.15, 0.25)
 
 # The evidence in the filled-in matrix must exceed a + b / n for n points: two Gaussians are a
-# narrower model than any log-concave density, and chance gaps are wider among few points. That in
-# the linear completion must exceed c n, where c is half of what a uniform density gives.
-_EVIDENCE_OF_MANY, _EVIDENCE_OF_FEW = -1.0, 90.0
-_LINEAR_EVIDENCE = -0.02
+# narrower model than any log-concave density, and chance gaps are wider among few points. Normal,
+# uniform, heavy-tailed and log-normal points stay below. That in the linear completion must exceed
+# c n; a uniform density gives -0.05 n.
+_EVIDENCE_OF_MANY, _EVIDENCE_OF_FEW = -1.5, 100.0
+_LINEAR_EVIDENCE = -0.03
 
 # Of more points, clusters are found in so many of them, and the others join the nearest.
 _MOST_POINTS = 1500
