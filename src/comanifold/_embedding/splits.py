@@ -127,7 +127,7 @@ def split_in_two(
     min_size : int
         The least number of points of a group.
 
-    If all points are equal, the evidence is minus infinity.
+    If only equal points could be divided, the evidence is minus infinity.
     """
     if not cloud.distances.max() > 0.0:
         return Split(-np.inf, np.arange(len(cloud)) < min_size)
@@ -146,6 +146,9 @@ def split_in_two(
                 first = coordinate <= valley
                 if min(first.sum(), (~first).sum()) < min_size:
                     first = halves
+    share = _averaged(first.astype(float), equal)
+    if ((share > 0.0) & (share < 1.0)).any():
+        return Split(-np.inf, first)
     return Split(float(np.mean(evidences)), first)
 
 
