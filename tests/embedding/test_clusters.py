@@ -183,6 +183,25 @@ def test_more_clusters_than_points_are_refused(small):
             method("rows", 2)
 
 
+@pytest.mark.parametrize("n_clusters", [None, 5, (None, 2)])
+def test_a_loaded_model_has_the_same_clusters(board, tmp_path, n_clusters):
+    X = board[1].copy()
+    X[7] = np.nan
+    model = CoManifold(n_clusters=n_clusters, keep_scales=True).fit(X)
+    model.save(tmp_path / "model")
+    again = CoManifold.load(tmp_path / "model")
+    assert again.n_clusters == n_clusters
+    for mode in ("row", "column"):
+        for k in (None, 3):
+            one, other = model.find_clusters(mode, k), again.find_clusters(mode, k)
+            np.testing.assert_array_equal(one.labels, other.labels)
+            np.testing.assert_array_equal(one.point_confidence, other.point_confidence)
+            assert one.evidence == other.evidence
+        np.testing.assert_array_equal(model.cut(mode, 6), again.cut(mode, 6))
+    assert again.row_labels_[7] == -1
+    assert model.find_clusters("column").evidence > 0.0 or n_clusters is not None
+
+
 def test_cuts_need_kept_scales(board):
     model = CoManifold().fit(board[1])
     assert model.find_clusters("row").n_clusters == 4
@@ -254,7 +273,7 @@ def test_without_structure_there_is_one_cluster():
 
 def test_groups_that_the_linear_completion_does_not_have_are_not_found():
     X, truth = groups([40, 40])
-    linear = np.random.default_rng(0).uniform(size=(80, 1)) * np.ones(20)
+    linear = np.random.default_rng(0).permutation(80)[:, None] * np.ones(20)  # even along a line
     assert same_partition(find_groups(X, X.copy(), 0.005)[0], truth)
     assert (find_groups(X, linear, 0.005)[0] == 0).all()
     assert (find_groups(X, np.ones_like(X), 0.005)[0] == 0).all()

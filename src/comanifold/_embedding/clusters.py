@@ -180,9 +180,9 @@ def group_into(filled: Array, n_clusters: int, random_state: int) -> Labels:
     random_state : int
     """
     n_components = min(_COORDINATES_PER_CLUSTER * n_clusters, *filled.shape)
-    points = filled - filled.mean(axis=0)
-    if points.any():
-        points = PCA(n_components, random_state=random_state).fit_transform(points)
+    points = filled
+    if np.ptp(filled, axis=0).any():
+        points = PCA(n_components, random_state=random_state).fit_transform(filled)
     n_starts = _N_STARTS if n_clusters <= _FEW_CLUSTERS else 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
