@@ -119,8 +119,8 @@ def surface(rng):
 
 @pytest.mark.parametrize("make", [noise, row_offsets, rank_one, curve, surface])
 def test_what_has_no_groups_is_one_cluster(make):
-    # Twelve answers for each kind: at a level of 5 %, more than three false findings have a
-    # probability below 1 %.
+    # Twelve answers for each kind: at a level of 5 %, more than three false findings would have a
+    # probability below 1 % if they were independent; those of one matrix are not.
     false = []
     for seed in range(3):
         X = make(np.random.default_rng(seed))
