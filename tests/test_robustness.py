@@ -113,7 +113,9 @@ CALLS = {
 # What has NaN in the places of rows and columns without an observed entry.
 MAY_BE_LOST = {
     f"{mode}_{name}_"
-    for mode, name in itertools.product(("row", "column"), ("embedding", "distances", "affinity"))
+    for mode, name in itertools.product(
+        ("row", "column"), ("embedding", "distances", "affinity", "confidence")
+    )
 } | {"filled_", "filled_std_"}
 
 

@@ -199,7 +199,8 @@ class CoManifold(
     random_state : int, RandomState or None, default=None
         The seed of "umap" and "tsne", for which None is 0: they are deterministic as well.
         Passed to an estimator as `embedding` if it takes one and has none, and the default of
-        `score`. The method itself is deterministic.
+        `score`. Also that of k-means, for a number of clusters that was asked for, and of the
+        draws of the confidence, for which None is 0. The rest of the method is deterministic.
     verbose : int, default=0
         1 logs the passes, 2 every scale, to the logger "comanifold", which is shown on standard
         error unless logging is configured. See also the `progress` argument of `fit`, and, with

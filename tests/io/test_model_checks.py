@@ -159,6 +159,9 @@ def test_a_repeated_scale_is_refused(saved):
         ("alpha", np.inf),
         ("scale_weights", "equal"),
         ("n_passes", 0),
+        ("n_clusters", 0),
+        ("n_clusters", "two"),
+        ("n_clusters", [1, 2, 3]),
         ("bandwidth", -1.0),
         ("bandwidth", np.nan),
         ("embedding", "other"),
@@ -211,6 +214,14 @@ def test_impossible_p_values_are_refused_by_name(saved, mode, value):
         CoManifold.load(saved)
 
 
+@pytest.mark.parametrize("mode", ["row", "column"])
+@pytest.mark.parametrize("value", [-0.1, np.nan, np.inf, None, "0.5", True])
+def test_impossible_evidence_is_refused_by_name(saved, mode, value):
+    edit_json(saved, lambda d: d["state"][mode].update(evidence=value))
+    with pytest.raises(ValueError, match=rf"{mode}\.evidence"):
+        CoManifold.load(saved)
+
+
 ARRAYS = [
     ("data", put(OBSERVED, np.inf), "data"),
     ("data", put((3, 0), 1.0), "observed_rows"),
@@ -237,6 +248,12 @@ OF_A_MODE = [
     ("{}.graph.edges", put((0, 0), -1), "edges"),
     ("{}.graph.edges", put((0, slice(None)), 1), "edges"),
     ("{}.order", put(0, 1), "order"),
+    ("{}.labels", put(0, -1), r"labels are not numbered from 0"),
+    ("{}.labels", put(0, 99), r"labels are not numbered from 0"),
+    ("{}.labels", add(slice(None), 1), r"labels are not numbered from 0"),
+    ("{}.confidence", put(0, -0.1), r"confidence has entries that are not between 0 and 1"),
+    ("{}.confidence", put(0, 1.1), r"confidence has entries that are not between 0 and 1"),
+    ("{}.confidence", put(0, np.nan), r"confidence has entries that are not between 0 and 1"),
     ("{}.embedding.eigenvalues_", put(0, 1.5), "eigenvalues_"),
     ("{}.embedding.eigenvalues_", put(0, np.nan), "eigenvalues_"),
     ("{}.embedding.eigenvalues_", swap, "eigenvalues_"),

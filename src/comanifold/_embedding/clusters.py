@@ -117,8 +117,6 @@ def find_groups(filled: Array, linear: Array, p_value: float) -> tuple[Labels, f
     same = linear is filled
     filled_part = filled[chosen]
     search = _Search(filled_part, filled_part if same else linear[chosen])
-    if not search.filled.distances.max() > 0.0:
-        return one, 0.0
     groups, evidence = search.divide(np.arange(len(chosen)), _FIRST_TIME)
     if len(groups) == 1:
         return one, 0.0
@@ -127,7 +125,9 @@ def find_groups(filled: Array, linear: Array, p_value: float) -> tuple[Labels, f
         found[points] = number
     if len(chosen) == n_points:
         return found, evidence
-    return _vote(filled, filled_part, found, own=None), evidence
+    labels = _vote(filled, filled_part, found, np.full(n_points, _N_VOTES))
+    labels[chosen] = found
+    return labels, evidence
 
 
 class _Search:
@@ -181,7 +181,9 @@ def group_into(filled: Array, n_clusters: int, random_state: int) -> Labels:
     random_state : int
     """
     n_components = min(_COORDINATES_PER_CLUSTER * n_clusters, *filled.shape)
-    points = PCA(n_components, random_state=random_state).fit_transform(filled)
+    points = filled
+    if np.ptp(filled, axis=0).any():
+        points = PCA(n_components, random_state=random_state).fit_transform(filled)
     n_starts = _N_STARTS if n_clusters <= _FEW_CLUSTERS else 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
@@ -197,7 +199,8 @@ def group_into(filled: Array, n_clusters: int, random_state: int) -> Labels:
 def point_confidence(filled: Array, labels: Labels, random_state: int) -> Array:
     """Return how often each row stays with its cluster if half of the columns are left out.
 
-    It is the share of draws in which its cluster has the most votes among its nearest neighbours.
+    It is the share of draws in which its cluster has the most votes among its nearest neighbours,
+    of which there are at most as many as other points in its cluster. 0 for a point on its own.
     """
     n_points, n_features = filled.shape
     if labels.max() == 0:
@@ -208,11 +211,13 @@ def point_confidence(filled: Array, labels: Labels, random_state: int) -> Array:
         voters = np.unique(np.linspace(0, n_points - 1, _MOST_POINTS).astype(np.intp))
     own = np.full(n_points, -1)
     own[voters] = np.arange(len(voters))
+    sizes = np.bincount(labels[voters], minlength=labels.max() + 1)
+    n_votes = np.clip(sizes[labels] - (own >= 0), 1, _N_VOTES)
     stays = np.zeros(n_points)
     for _ in range(_N_DRAWS):
         columns = rng.permutation(n_features)[: max(n_features // 2, 1)]
         part = filled[:, columns]
-        stays += _vote(part, part[voters], labels[voters], own, labels) == labels
+        stays += _vote(part, part[voters], labels[voters], n_votes, own, labels) == labels
     return stays / _N_DRAWS
 
 
@@ -220,7 +225,8 @@ def _vote(
     points: Array,
     voters: Array,
     voter_labels: Labels,
-    own: Labels | None,
+    n_votes: Labels,
+    own: Labels | None = None,
     first: Labels | None = None,
 ) -> Labels:
     """Return the label with the most votes among the nearest voters of each point.
@@ -229,23 +235,29 @@ def _vote(
     ----------
     points, voters : ndarray of shape (n_points, n_features) and (n_voters, n_features)
     voter_labels : ndarray of int of shape (n_voters,)
+    n_votes : ndarray of int of shape (n_points,)
+        How many of the nearest voters count.
     own : ndarray of int of shape (n_points,), optional
         Which voter a point is, or -1: it has no vote on itself.
     first : ndarray of int of shape (n_points,), optional
         The labels that a tie is decided for.
     """
-    n_votes = min(_N_VOTES, len(voters) - (own is not None))
-    ballots = np.eye(voter_labels.max() + 1)[voter_labels]
+    most = min(int(n_votes.max()), len(voters) - (own is not None))
+    n_labels = 1 + max(labels.max() for labels in (voter_labels, first) if labels is not None)
 
     def count(distances: Array, start: int) -> Array:
-        rows = np.arange(len(distances))
+        rows, part = np.arange(len(distances)), slice(start, start + len(distances))
         if own is not None:
-            is_voter = own[start : start + len(distances)] >= 0
-            distances[rows[is_voter], own[start : start + len(distances)][is_voter]] = np.inf
-        nearest = np.argpartition(distances, n_votes - 1, axis=1)[:, :n_votes]
-        votes = ballots[nearest].sum(axis=1)
+            is_voter = own[part] >= 0
+            distances[rows[is_voter], own[part][is_voter]] = np.inf
+        nearest = np.argpartition(distances, most - 1, axis=1)[:, :most]
+        by_distance = np.argsort(distances[rows[:, None], nearest], axis=1, kind="stable")
+        nearest = np.take_along_axis(nearest, by_distance, axis=1)
+        votes = np.zeros((len(distances), n_labels))
+        for rank in range(most):
+            votes[rows, voter_labels[nearest[:, rank]]] += rank < n_votes[part]
         if first is not None:
-            votes[rows, first[start : start + len(distances)]] += 0.5
+            votes[rows, first[part]] += 0.5
         return votes.argmax(axis=1)
 
     chunks = pairwise_distances_chunked(

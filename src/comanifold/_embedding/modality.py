@@ -7,9 +7,9 @@ The evidence for two groups is a log-likelihood ratio,
           \Bigr).
 
 A uniform, normal, exponential or other log-concave density, with any width and skewness, is one
-group: the nonparametric fit is then at least as good, and the ratio is negative. It is positive if
-there is a valley, or a dense group beside a sparse one. Both densities are fitted to counts in
-bins.
+group: the nonparametric fit is then at least as good, and the ratio is negative, but for chance
+gaps between few points. It is positive if there is a valley, or a dense group beside a sparse one.
+Both densities are fitted to counts in bins.
 
 References
 ----------

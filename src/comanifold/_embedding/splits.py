@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from ..graphs import Graph
 from .eigenvectors import largest_eigenpairs, leading_eigenvectors
@@ -53,8 +54,11 @@ _FEWEST_NEIGHBORS, _MOST_NEIGHBORS = 8, 25
 _SHARE_OF_EDGES = 0.1
 _FEWEST_EDGES = 20
 
-# Distances below this part of the median count as that: there are duplicates.
+# Neighbours nearer than this part of the median distance count as that far: there are duplicates.
 _LEAST_DISTANCE = 1e-3
+
+# Squared distances below this part of the squared norms are rounding errors: the points are equal.
+_ROUNDING = 1e-12
 
 
 class Split(NamedTuple):
@@ -85,8 +89,9 @@ class Cloud:
         X = X - X.mean(axis=0)
         products = X @ X.T
         squares = np.diag(products)
-        distances = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * products, 0.0))
-        np.fill_diagonal(distances, 0.0)
+        norms = squares[:, None] + squares
+        distances = norms - 2.0 * products
+        distances = np.sqrt(np.where(distances > _ROUNDING * norms, distances, 0.0))
         few_columns = X.shape[1] < X.shape[0]
         coordinates = _principal(X.T @ X if few_columns else products, X if few_columns else None)
         return cls(coordinates, 0.5 * (distances + distances.T))
@@ -124,23 +129,37 @@ def split_in_two(
         and times; the groups are those of the first ones.
     min_size : int
         The least number of points of a group.
+
+    If only equal points could be divided, the evidence is minus infinity.
     """
+    if not cloud.distances.max() > 0.0:
+        return Split(-np.inf, np.arange(len(cloud)) < min_size)
+    equal = connected_components(cloud.distances == 0.0, directed=False)[1]
     directions = _discriminant_directions(cloud.coordinates)
-    least = _LEAST_DISTANCE * float(np.median(cloud.distances))
+    positive = cloud.distances[cloud.distances > 0.0]
+    least = _LEAST_DISTANCE * float(np.median(positive))
     evidences, first = [], None
     for factor in factors:
         walk = _Walk.of(cloud.distances, factor, least)
         halves = _halve(walk.slowest(), min_size)
         scores = _leave_one_out(directions, halves.astype(float))
         for time in times:
-            coordinate = walk.straighten(walk.relax(scores, time))
+            coordinate = _averaged(walk.straighten(walk.relax(scores, time)), equal)
             evidence, valley = compare_one_and_two_groups(coordinate)
             evidences.append(evidence)
             if first is None:
                 first = coordinate <= valley
                 if min(first.sum(), (~first).sum()) < min_size:
                     first = halves
+    share = _averaged(first.astype(float), equal)
+    if ((share > 0.0) & (share < 1.0)).any():
+        return Split(-np.inf, first)
     return Split(float(np.mean(evidences)), first)
+
+
+def _averaged(x: Array, equal: Indices) -> Array:
+    """Return x averaged over points that are equal, so that they are on the same side."""
+    return (np.bincount(equal, x) / np.bincount(equal))[equal]
 
 
 def _discriminant_directions(coordinates: Array) -> Array:
@@ -155,7 +174,8 @@ def _discriminant_directions(coordinates: Array) -> Array:
 def _leave_one_out(X: Array, y: Array) -> Array:
     """Return predictions of y - mean(y) by ridge regression, each without the point itself.
 
-    For two groups, that is their linear discriminant.
+    For two groups, that is their linear discriminant. The intercept is fitted without the point as
+    well, and is not penalised; the penalty is that for all points.
     """
     X = X - X.mean(axis=0)
     y = y - y.mean()

@@ -48,7 +48,7 @@ def nested_linkage(labels: list[Labels], heights: list[float], points: Array) ->
             new = n_points + len(rows)
             node[one] = node[other] = new
             sizes[new] = sizes[one] + sizes[other]
-            at = below + (height - below) * rank / len(joins)
+            at = height if rank == len(joins) else below + (height - below) * rank / len(joins)
             rows.append((min(one, other), max(one, other), at, sizes[new]))
         cluster = np.array([_root(node, int(c)) for c in cluster])
         below = height
@@ -56,9 +56,13 @@ def nested_linkage(labels: list[Labels], heights: list[float], points: Array) ->
 
 
 def _root(node: dict[int, int], cluster: int) -> int:
-    """Return the cluster that a cluster has become part of."""
+    """Return the cluster that a cluster has become part of; shorten the way to it."""
+    passed = []
     while cluster in node:
+        passed.append(cluster)
         cluster = node[cluster]
+    for part in passed:
+        node[part] = cluster
     return cluster
 
 
@@ -126,6 +130,8 @@ def cut_tree(tree: Array, n_clusters: int) -> Labels:
 def with_leaves(tree: Array, observed: NDArray[np.bool_]) -> Array:
     """Return the tree of all points: those without an observed entry join last, one by one.
 
+    The first joins at twice the last height, and each one after it higher by as much again.
+
     Parameters
     ----------
     tree : ndarray of shape (n_observed - 1, 4)
@@ -139,11 +145,8 @@ def with_leaves(tree: Array, observed: NDArray[np.bool_]) -> Array:
     whole = tree.copy()
     whole[:, :2] = np.sort(numbers[tree[:, :2].astype(np.intp)], axis=1)
     top, height = numbers[-1], float(tree[-1, 2]) if len(tree) else 1.0
-    last = np.empty((n_points - n_observed, 4))
-    for row, leaf in zip(last, np.flatnonzero(~observed), strict=True):
-        height *= 2.0
-        row[:] = min(leaf, top), max(leaf, top), height, 0.0
+    last = []
+    for rank, leaf in enumerate(np.flatnonzero(~observed), start=1):
+        last.append((min(leaf, top), max(leaf, top), height * (rank + 1), n_observed + rank))
         top = top + 1 if top >= n_points else n_points
-    whole = np.concatenate([whole, last])
-    whole[len(tree) :, 3] = n_observed + 1 + np.arange(len(last))
-    return whole
+    return np.concatenate([whole, np.array(last, dtype=float)])
