@@ -71,8 +71,8 @@ def co_manifold(
     - ``obsm["X_comanifold"]`` and ``varm["comanifold"]``, the embeddings;
     - ``obs["comanifold_clusters"]`` and ``var["comanifold_clusters"]``, the clusters, as categories
       "1", "2", ... in the order of the organised matrix, for ``color="comanifold_clusters"`` in the
-      plots of scanpy; and ``obs["comanifold_confidence"]`` and ``var["comanifold_confidence"]``, how
-      sure each is, from 0 to 1 (see `CoManifold.find_clusters`);
+      plots of scanpy; and ``obs["comanifold_confidence"]`` and ``var["comanifold_confidence"]``,
+      how sure each is, from 0 to 1 (see `CoManifold.find_clusters`);
     - ``obsp["comanifold_distances"]``, distances of each observation to its neighbours, and
       ``obsp["comanifold_connectivities"]``, affinities of neighbours, symmetric and from 0 to 1;
       the same of variables in ``varp``;

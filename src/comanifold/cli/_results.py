@@ -86,7 +86,7 @@ class FitResults:
                     "number": found.n_clusters,
                     "confidence": found.confidence,
                     "evidence": found.evidence,
-                    "summary": _clusters_text(mode, found, is_given=n_given is not None),
+                    "summary": clusters_text(mode, found, is_given=n_given is not None),
                 }
                 for (mode, found), n_given in zip(
                     self.clusters.items(), for_both(self.model.n_clusters), strict=True
@@ -110,7 +110,7 @@ class FitResults:
         return [*self.table.notes, *self.table.doubts, *([note] if note else [])]
 
 
-def _clusters_text(mode: str, found: "Clusters", *, is_given: bool) -> str:
+def clusters_text(mode: str, found: "Clusters", *, is_given: bool) -> str:
     """Return how many clusters there are, and how sure they are; `is_given` if as many as asked."""
     given = ", as asked for" if is_given else ""
     if found.n_clusters == 1:

@@ -188,8 +188,7 @@ function setTheme(theme) {
 function setUp() {
   const missing = page.n_missing / (page.n_rows * page.n_columns);
   const error = page.held_out ? `; held-out error ${page.held_out.errors[0][1].toFixed(2)}` : "";
-  byId("summary").textContent = `${plural(page.n_rows, "row")} × ${plural(page.n_columns, "column")}, ${short(100 * missing)}% missing; ${plural(page.scales.length, "pair")} of scales${error}`;
-  byId("summary").textContent += `; clusters: rows ${page.n_clusters.rows}, columns ${page.n_clusters.columns}`;
+  byId("summary").textContent = `${plural(page.n_rows, "row")} × ${plural(page.n_columns, "column")}, ${short(100 * missing)}% missing; ${page.n_clusters.rows} × ${page.n_clusters.columns} clusters; ${plural(page.scales.length, "pair")} of scales${error}`;
   const sizes = Object.values(modes).map((mode) => mode.cell_size);
   const notes = [];
   if (isAggregated) notes.push(`The matrix is too large to be drawn entry by entry: each cell is the mean of up to ${sizes[0]} × ${sizes[1]} neighbours in the organised order.`);
