@@ -9,7 +9,7 @@ is available as a SciPy linkage matrix.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.cluster.hierarchy import dendrogram, fcluster
+from scipy.cluster.hierarchy import dendrogram
 from sklearn.metrics import adjusted_rand_score
 
 from comanifold import CoManifold
@@ -24,9 +24,8 @@ X = remove_entries(X, 0.4, random_state=0)
 model = CoManifold(keep_scales=True).fit(X)
 
 # %%
-# Left: the tree of the rows; the height is the row cost at which they fuse. A number of clusters
-# that persists while the cost doubles several times is one that the data suggest. Right:
-# ``scales_`` is a dict of arrays with one element per pair of costs.
+# Left: the tree of the rows; the height is the row cost at which they fuse. Right: ``scales_`` is a
+# dict of arrays with one element per pair of costs.
 
 options = {"layout": "constrained", "width_ratios": [2, 1]}
 figure, (ax, grid) = plt.subplots(1, 2, figsize=(11, 3.8), **options)
@@ -44,15 +43,15 @@ grid.set(title="row clusters at each pair of costs", xlabel="k: columns", ylabel
 figure.colorbar(points, ax=grid, label="number of row clusters, log2")
 
 # %%
-# The clusters that persist longest, and the trees cut into as many clusters as were planted:
+# How many clusters there is evidence for, and the trees cut into as many as were planted:
 
 for mode in ("row", "column"):
     clusters = model.find_clusters(mode)
-    print(f"{clusters.n_clusters} {mode} clusters, stable over {clusters.n_doublings} doublings")
-for name, tree, truth in (
-    ("families of rows", model.row_linkage_, kind // 3),
-    ("kinds of rows", model.row_linkage_, kind),
-    ("groups of columns", model.column_linkage_, group),
+    print(f"{mode} clusters: {clusters.n_clusters}, with confidence {clusters.confidence:.2f}")
+for name, mode, truth in (
+    ("families of rows", "row", kind // 3),
+    ("kinds of rows", "row", kind),
+    ("groups of columns", "column", group),
 ):
-    found = fcluster(tree, len(set(truth)), "maxclust")
+    found = model.cut(mode, len(set(truth)))
     print(f"{name}: adjusted Rand index {adjusted_rand_score(truth, found):.2f}")

@@ -69,6 +69,10 @@ def co_manifold(
     With ``key_added="comanifold"``, these are written:
 
     - ``obsm["X_comanifold"]`` and ``varm["comanifold"]``, the embeddings;
+    - ``obs["comanifold_clusters"]`` and ``var["comanifold_clusters"]``, the clusters, as categories
+      "1", "2", ... in the order of the organised matrix, for ``color="comanifold_clusters"`` in the
+      plots of scanpy; and ``obs["comanifold_confidence"]`` and ``var["comanifold_confidence"]``,
+      how sure each is, from 0 to 1 (see `CoManifold.find_clusters`);
     - ``obsp["comanifold_distances"]``, distances of each observation to its neighbours, and
       ``obsp["comanifold_connectivities"]``, affinities of neighbours, symmetric and from 0 to 1;
       the same of variables in ``varp``;
@@ -77,7 +81,8 @@ def co_manifold(
       parameters of the fit, eigenvalues, p-values of structure, and the number of clusters at each
       scale.
 
-    Observations and variables without an observed entry have NaN coordinates and no neighbours.
+    Observations and variables without an observed entry have NaN coordinates, no neighbours, no
+    cluster and no confidence.
     Few tools accept NaN: remove such observations first.
 
     Examples
@@ -90,6 +95,8 @@ def co_manifold(
     >>> co_manifold(adata)
     >>> adata.obsm["X_comanifold"].shape, adata.varm["comanifold"].shape
     ((40, 2), (30, 2))
+    >>> adata.obs["comanifold_clusters"].cat.categories.tolist()
+    ['1', '2', '3']
     """
     _check_data(adata, key_added)
     if "absent" in parameters:
@@ -101,6 +108,8 @@ def co_manifold(
     distances, connectivities = f"{key_added}_distances", f"{key_added}_connectivities"
     of_obs = _graphs(model, "row", n_connected)
     of_var = _graphs(model, "column", n_connected)
+    obs_clusters = _clusters(model, "row")
+    var_clusters = _clusters(model, "column")
     description = {
         "connectivities_key": connectivities,
         "distances_key": distances,
@@ -125,6 +134,9 @@ def co_manifold(
         target.varm[key_added] = model.column_embedding_
         target.obsp[distances], target.obsp[connectivities] = of_obs
         target.varp[distances], target.varp[connectivities] = of_var
+        for frame, clusters in ((target.obs, obs_clusters), (target.var, var_clusters)):
+            for name, values in clusters.items():
+                frame[f"{key_added}_{name}"] = values
         target.layers[f"{key_added}_filled"] = model.filled_
         target.uns[key_added] = description
     return target if copy else None
@@ -169,6 +181,18 @@ def _matrix(adata: Any, layer: str | None, zeros: str) -> Any:
         raise ValueError("adata.X is None: name the layer that holds the matrix")
     X = X.toarray() if sparse.issparse(X) else np.asarray(X)
     return np.where(X == 0, np.nan, X) if zeros == "missing" else X
+
+
+def _clusters(model: CoManifold, mode: str) -> dict[str, Any]:
+    """Return the clusters as a categorical, missing where nothing is observed, and confidence."""
+    from pandas import Categorical
+
+    found = model.find_clusters(mode)
+    names = [str(number) for number in range(1, found.n_clusters + 1)]
+    return {
+        "clusters": Categorical.from_codes(found.labels, categories=names),
+        "confidence": found.point_confidence,
+    }
 
 
 def _graphs(model: CoManifold, mode: str, n_connected: int) -> tuple[Any, Any]:

@@ -1054,7 +1054,8 @@ class CoManifold(
         Parameters
         ----------
         row_labels, column_labels : array-like, optional
-            The group of each row and column, by which they are coloured.
+            The group of each row and column, by which they are coloured; by default the clusters
+            of the model, if there is more than one.
         l, k : int, optional
             A scale to fill in the matrix with, and to take clusters from.
         **options

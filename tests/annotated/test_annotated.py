@@ -143,6 +143,9 @@ def test_unobserved_rows_and_columns_stay_in_place_without_neighbours(X):
         co_manifold(adata)
     assert np.flatnonzero(np.isnan(adata.obsm["X_comanifold"]).any(axis=1)).tolist() == [4]
     assert np.flatnonzero(np.isnan(adata.varm["comanifold"]).any(axis=1)).tolist() == [6]
+    for frame, lost in ((adata.obs, 4), (adata.var, 6)):
+        for name in ("comanifold_clusters", "comanifold_confidence"):
+            assert np.flatnonzero(frame[name].isna()).tolist() == [lost]
     for graph, lost in (
         (adata.obsp["comanifold_distances"], 4),
         (adata.obsp["comanifold_connectivities"], 4),
@@ -162,6 +165,13 @@ def test_groups_are_found_on_the_connectivities(fitted, board):
     assert adjusted_rand_score(board.row_labels, labels) > 0.9
 
 
+def test_as_many_clusters_as_asked_for_are_written(adata, X):
+    co_manifold(adata, n_clusters=(4, 2))
+    assert adata.obs["comanifold_clusters"].nunique() == 4
+    assert adata.var["comanifold_clusters"].nunique() == 2
+    assert_is_result(adata, CoManifold(n_clusters=(4, 2)).fit(X))
+
+
 def test_more_neighbours_than_sparse_distances_are_an_error():
     adata = annotated(
         remove_entries(make_checkerboard(150, 20, random_state=0).X, 0.3, random_state=0)
@@ -176,9 +186,9 @@ def test_more_neighbours_than_sparse_distances_are_an_error():
 def test_a_copy_leaves_adata_unchanged(adata):
     before = adata.copy()
     result = co_manifold(adata, copy=True)
-    for part in ("obsm", "varm", "obsp", "varp", "layers", "uns"):
+    for part in ("obs", "var", "obsm", "varm", "obsp", "varp", "layers", "uns"):
         assert set(getattr(adata, part)) == set(getattr(before, part))
-        assert len(getattr(result, part)) > len(getattr(adata, part))
+        assert set(getattr(result, part)) > set(getattr(adata, part))
     assert co_manifold(adata) is None
     np.testing.assert_array_equal(adata.obsm["X_comanifold"], result.obsm["X_comanifold"])
 
@@ -218,6 +228,9 @@ def test_results_survive_a_file(adata, tmp_path):
     np.testing.assert_array_equal(
         back.layers["comanifold_filled"], adata.layers["comanifold_filled"]
     )
+    for frame, read in ((adata.obs, back.obs), (adata.var, back.var)):
+        for name in ("comanifold_clusters", "comanifold_confidence"):
+            assert read[name].equals(frame[name])
     for part in ("obsp", "varp"):
         for name, graph in getattr(adata, part).items():
             assert abs(getattr(back, part)[name] - graph).nnz == 0

@@ -56,6 +56,13 @@ def test_an_embedding_is_drawn_with_its_groups(adata):
     }
 
 
+def test_clusters_are_groups_of_a_plot(adata):
+    sc.pl.embedding(adata, basis="comanifold", color="comanifold_clusters", show=False)
+    n_clusters = len(adata.obs["comanifold_clusters"].cat.categories)
+    assert n_clusters > 1
+    assert len(adata.uns["comanifold_clusters_colors"]) == n_clusters
+
+
 def test_edges_of_the_graph_are_drawn(adata):
     adata.obsm["X_comanifold"] = adata.obsm["X_comanifold"][:, :2]  # of more, it takes all
     axes = sc.pl.embedding(adata, basis="comanifold", edges=True, show=False, **_KEY)

@@ -8,15 +8,19 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from comanifold import CoManifold, report
+from comanifold._embedding.clusters import Clusters
 from comanifold._embedding.layouts import TITLES
 from comanifold.cli._fit import fit, unreliable_estimates
-from comanifold.datasets import make_curve, remove_entries
+from comanifold.cli._results import clusters_text
+from comanifold.datasets import make_checkerboard, make_curve, remove_entries
 from comanifold.model_selection import HeldOutErrors, compare_held_out
+from comanifold.report._report import page_data
 from comanifold.tables import Table, read_cells, read_table, write_table
 
 MANIFEST = ".comanifold.json"
@@ -44,8 +48,9 @@ def test_all_results_are_written_and_those_of_the_model(comanifold, file, board)
         result.text,
     )
     assert "\n  structure  rows: yes (p = 0.005); columns: yes (p = 0.005)\n" in result.text
-    assert "rows: 4, stable" in result.text
-    assert "columns: 3, stable" in result.text
+    # Two of the four groups of rows have 19 rows together: too few to be divided.
+    assert "\n  clusters   rows: 3 clusters (100% of the rows stay in theirs if " in result.text
+    assert "\n             columns: 3 clusters (" in result.text
     assert {entry.name for entry in (file.parent / "out").iterdir()} >= RESULTS
     model = CoManifold(keep_scales=True, n_jobs=1).fit(board.table.values)
     for mode in ("row", "column"):
@@ -67,7 +72,7 @@ def test_all_results_are_written_and_those_of_the_model(comanifold, file, board)
         column = [float(row[titles.index(name)]) for row in scales]
         np.testing.assert_array_equal(column, model.scales_[name])
     rows = read_cells("out/clusters.csv")
-    assert rows[0] == ["mode", "label", "cluster"]
+    assert rows[0] == ["mode", "label", "cluster", "confidence"]
     assert [row[1] for row in rows[1:]] == board.table.row_names + board.table.column_names
     pairs = {(row[2], truth) for row, truth in zip(rows[1:41], board.row_labels, strict=True)}
     assert len(pairs) == 4
@@ -80,7 +85,7 @@ def test_json_output(comanifold, file, board):
     saved = json.loads((file.parent / "out" / "run.json").read_text())
     assert saved["findings"]["held_out"] == found["held_out"]
     assert found["shape"] == [40, 30]
-    assert found["clusters"]["rows"]["number"] == 4
+    assert found["clusters"]["rows"]["number"] == 3
     assert found["held_out"]["model"] < found["held_out"]["row_means"]
     assert 0 < min(found["eigenvalues"]["rows"]) < 1
     assert found["structure"] == saved["findings"]["structure"]
@@ -291,7 +296,7 @@ def test_rows_without_entries_are_a_warning_and_stay_empty(comanifold, tmp_path)
     (tmp_path / "t.csv").write_text("\n".join(lines))
     found = comanifold("fit", "t.csv", "-o", "out", "--json", "--no-header", "--no-labels").json
     assert "no observed entry" in found["warnings"][0]
-    assert read_cells("out/clusters.csv")[6] == ["row", "row 6", ""]
+    assert read_cells("out/clusters.csv")[6] == ["row", "row 6", "", ""]
     assert read_cells("out/row_embedding.csv")[6] == ["row 6", "", ""]
 
 
@@ -304,25 +309,109 @@ def test_the_demo_writes_all_results(comanifold, pages, tmp_path):
     assert description["findings"]["held_out"]["model"] < 0.2
 
 
-def test_text_table_and_report_have_the_same_clusters(comanifold, file, pages):
-    found = comanifold("fit", file, "-o", "out", "--no-check", "--json").json
-    cells = read_cells("out/clusters.csv")[1:]
-    for mode, number in (("row", 4), ("column", 3)):
+def _assert_all_agree(found, pages, text):
+    """Console, JSON, run.json, clusters.csv, page and model have the same clusters."""
+    model = CoManifold.load("out/model")
+    _, *cells = read_cells("out/clusters.csv")
+    findings = json.loads(Path("out/run.json").read_text())["findings"]
+    for mode in ("row", "column"):
         clusters = found["clusters"][f"{mode}s"]
-        labels = [label for kind, _, label in cells if kind == mode]
-        assert clusters["number"] == len(set(labels)) == number
-        assert f"{mode}s: {number}, stable" in clusters["summary"]
-        shown = pages["annotations"][f"{mode}s"]
-        assert next(iter(shown)) == "clusters found"  # what the page opens with
-        assert shown["clusters found"] == labels
+        assert findings["clusters"][f"{mode}s"] == clusters
+        assert clusters["summary"] in text
+        labels = getattr(model, f"{mode}_labels_")
+        assert clusters["number"] == labels.max() + 1
+        np.testing.assert_array_equal(model.cut(mode, clusters["number"]), labels)
+        expected = model.find_clusters(mode)
+        assert clusters["evidence"] == expected.evidence
+        assert clusters["confidence"] == expected.confidence
+        written = [(label, share) for kind, _, label, share in cells if kind == mode]
+        assert [label for label, _ in written] == [str(label + 1) for label in labels]
+        shares = [float(share) for _, share in written]
+        np.testing.assert_allclose(shares, expected.point_confidence)
+        assert pages["annotations"][f"{mode}s"]["clusters found"] == [label for label, _ in written]
+        page = page_data(model, **{name: pages[name] for name in ("annotations", "errors")})
+        assert page["n_clusters"][f"{mode}s"] == clusters["number"]
 
 
-def test_noise_has_no_clear_clusters(comanifold, pages, tmp_path):
+def test_all_outputs_have_the_same_clusters(comanifold, pages, tmp_path):
+    data = make_checkerboard(60, 45, noise=0.3, random_state=0)
+    file = tmp_path / "t.csv"
+    np.savetxt(file, remove_entries(data.X, 0.3, random_state=0), delimiter=",")
+    text = comanifold("fit", file, "-o", "out", "--no-check").text
+    found = comanifold("fit", file, "-o", "out", "--no-check", "--force", "--json").json
+    _assert_all_agree(found, pages, text)
+    assert [found["clusters"][mode]["number"] for mode in ("rows", "columns")] == [4, 3]
+    pairs = {*zip(pages["model"].row_labels_.tolist(), data.row_labels.tolist(), strict=True)}
+    assert len(pairs) == 4
+    assert found["clusters"]["rows"]["evidence"] > 0
+    for mode in ("rows", "columns"):
+        assert next(iter(pages["annotations"][mode])) == "clusters found"  # the page opens with it
+
+
+def test_noise_is_one_cluster_in_all_outputs(comanifold, pages, tmp_path):
     np.savetxt(tmp_path / "t.csv", np.random.default_rng(0).normal(size=(40, 30)), delimiter=",")
-    found = comanifold("fit", "t.csv", "-o", "out", "--no-check", "--json").json
-    assert found["clusters"]["rows"]["summary"] == "rows: no clear clusters"
-    assert {row[2] for row in read_cells("out/clusters.csv")[1:]} == {"1"}
-    assert set(pages["annotations"]["rows"]["clusters found"]) == {"1"}
+    text = comanifold("fit", "t.csv", "-o", "out", "--no-check").text
+    found = comanifold("fit", "t.csv", "-o", "out", "--no-check", "--force", "--json").json
+    _assert_all_agree(found, pages, text)
+    assert found["clusters"]["rows"]["summary"] == "rows: one cluster, no groups found"
+    assert found["clusters"]["columns"]["number"] == 1
+    assert found["clusters"]["columns"]["evidence"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        (["--clusters", 2], (2, 2)),
+        (["--row-clusters", 5], (5, 3)),
+        (["--row-clusters", 2, "--column-clusters", 1], (2, 1)),
+    ],
+)
+def test_numbers_of_clusters_can_be_given(comanifold, file, pages, options, numbers):
+    command = ["fit", file, "-o", "out", "--no-check", *options]
+    text = comanifold(*command).text
+    found = comanifold(*command, "--force", "--json").json
+    _assert_all_agree(found, pages, text)
+    clusters = found["clusters"]
+    assert (clusters["rows"]["number"], clusters["columns"]["number"]) == numbers
+    assert clusters["rows"]["summary"].startswith(f"rows: {numbers[0]} clusters, as asked for (")
+    assert ("as asked for" in clusters["columns"]["summary"]) == (numbers[1] != 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--clusters", 0], "Invalid value for '--clusters'"),
+        (["--column-clusters", "many"], "Invalid value for '--column-clusters'"),
+        (["--clusters", 3, "--row-clusters", 2], "--clusters is the number for both"),
+    ],
+)
+def test_invalid_numbers_of_clusters_are_errors(comanifold, file, options, message):
+    assert message in comanifold("fit", file, "-o", "out", *options, code=2).error
+
+
+def test_more_clusters_than_rows_are_an_error(comanifold, file):
+    error = comanifold("fit", file, "-o", "out", "--row-clusters", 41, code=1).error
+    assert "n_clusters must be at most 40, the number of rows with an observed entry" in error
+
+
+def test_points_between_clusters_are_counted():
+    labels = np.array([0, 0, 1, 1, -1])
+    for confidence, expected in (
+        (
+            [1, 0.5, 1, 0.9, np.nan],
+            "(85% of the rows stay in theirs if half of the columns are left",
+        ),
+        ([1, 0.4, 1, 0.8, np.nan], "left out; 1 row is between clusters)"),
+        (
+            [0.1, 0.4, 1, 0.9, np.nan],
+            "(60% of the rows stay in theirs if half of the columns are "
+            "left out; 2 rows are between clusters)",
+        ),
+    ):
+        clusters = Clusters(labels, 3.0, np.array(confidence))
+        text = clusters_text("row", clusters, is_given=False)
+        assert expected in text
+        assert ("between" in text) == ("between" in expected)
 
 
 def test_estimates_are_compared_with_the_better_means():

@@ -118,11 +118,14 @@ def test_scales_spectrum_and_convergence_are_there(model):
     assert {"row clusters", "column clusters", "eigenvalue", "stationarity residual"} <= names
 
 
-@pytest.mark.parametrize("colouring", ["labels", "clusters", "order"])
+@pytest.mark.parametrize("colouring", ["labels", "clusters", "found", "order"])
 def test_a_row_has_one_colour_in_all_panels(model, board, scale, colouring):
+    if colouring in ("found", "order"):
+        model = CoManifold(n_clusters=4 if colouring == "found" else 1).fit(model.data_)
     options = {
         "labels": {"row_labels": board.row_labels, "column_labels": board.column_labels},
         "clusters": {"l": scale[0], "k": scale[1]},
+        "found": {},
         "order": {},
     }[colouring]
     matrices, points = _parts(model.plot(**options))
@@ -134,9 +137,12 @@ def test_a_row_has_one_colour_in_all_panels(model, board, scale, colouring):
         np.testing.assert_allclose(_bars(ax)[1], of_columns[columns])
     groups = {
         "labels": board.row_labels,
-        "clusters": model.row_labels_at(*scale),
+        "clusters": None if colouring != "clusters" else model.row_labels_at(*scale),
+        "found": model.row_labels_,
         "order": np.arange(30),
     }[colouring]
+    in_clusters = " in 4 clusters" if colouring == "found" else ""
+    assert points["rows"].get_title() == f"30 rows{in_clusters}"
     n_pairs = len(np.unique(np.column_stack([groups, of_rows]), axis=0))
     assert n_pairs == len(np.unique(of_rows, axis=0)) == len(set(groups))
 
@@ -173,7 +179,7 @@ def test_it_can_be_drawn_on_a_given_figure_and_saved(model, tmp_path):
 def test_unobserved_rows_and_single_coordinates_are_drawn(model_with_gaps, board):
     figure = model_with_gaps.plot()
     points = _parts(figure)[1]
-    assert points["rows"].get_title() == "28 rows (2 without data not shown)"
+    assert points["rows"].get_title() == "28 rows in 2 clusters (2 without data not shown)"
     figure.canvas.draw()
     figure = CoManifold(1).fit(board.X).plot()
     assert [ax.get_xlabel() for ax in figure.get_axes()].count("rank") == 2

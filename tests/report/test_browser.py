@@ -46,6 +46,8 @@ def test_the_page_shows_the_model(page, model):
     assert page.inner_text("#alerts") == "2 warnings"
     errors = compare_held_out(model, only_means=True)
     assert page.inner_text("#summary").endswith(f"held-out error {errors.model:.2f}")
+    n_clusters = [model.find_clusters(mode).n_clusters for mode in ("row", "column")]
+    assert f"; {n_clusters[0]} × {n_clusters[1]} clusters; " in page.inner_text("#summary")
     assert f"Error on {errors.n_held_out} held-out entries" in page.inner_text("#held-out caption")
     cells = [page.locator(f"#held-out {tag}").all_inner_texts() for tag in ("th", "td")]
     assert dict(zip(*cells, strict=True)) == {
@@ -101,6 +103,19 @@ def test_sliders_and_the_map_change_the_scale(page, model):
     box = page.locator("#map .nsewdrag").bounding_box()
     page.mouse.click(box["x"] + 4, box["y"] + box["height"] - 4)
     assert shown_scale(page, model) == first
+
+
+def test_a_page_opens_with_colours_that_tell_points_apart(model, opened):
+    n_rows, n_columns = model.data_.shape
+    page = opened(
+        model,
+        annotations={
+            "rows": {"clusters found": ["1"] * n_rows, "height": list(range(n_rows))},
+            "columns": {"clusters found": ["1"] * n_columns},
+        },
+    )
+    assert page.locator("#rows-colour option:checked").inner_text() == "height"
+    assert page.input_value("#columns-colour") == "order"
 
 
 def test_colours_of_clusters_are_those_of_the_scale(page, model):

@@ -422,11 +422,12 @@ def unreliable_estimates(errors: "HeldOutErrors | None") -> list[str]:
 
 
 def _say_summary(output: Output, findings: dict[str, Any], out: Path) -> None:
-    """Print what was found in five lines, and where the files are."""
+    """Print what was found, a line or two for each finding, and where the files are."""
     clusters, structure = findings["clusters"], findings["structure"]
     held_out, messages = findings["held_out"], findings["warnings"] or ["none"]
     output.say(f"Fitted in {duration(findings['seconds'])}, {findings['n_scales']} scales:")
-    output.say(f"  clusters   {clusters['rows']['summary']}; {clusters['columns']['summary']}")
+    output.say(f"  clusters   {clusters['rows']['summary']}")
+    output.say(f"             {clusters['columns']['summary']}")
     output.say(f"  structure  {structure['rows']['summary']}; {structure['columns']['summary']}")
     output.say(f"  held out   {held_out['summary'] if held_out else 'not measured'}")
     output.say(f"  warnings   {messages[0]}")

@@ -352,11 +352,30 @@ class _Bandwidth(click.ParamType):
             return self.fail(f'{value!r} is not "auto", "local", "local:7", "median" or a number')
 
 
+def _n_clusters(both: int | None, rows: int | None, columns: int | None) -> Any:
+    """Return the parameter `n_clusters` of `CoManifold`; None to find the numbers."""
+    if both is not None and (rows is not None or columns is not None):
+        raise click.UsageError(
+            "--clusters is the number for both rows and columns: use it alone, or "
+            "--row-clusters and --column-clusters"
+        )
+    return both if rows is None and columns is None else (rows, columns)
+
+
 # The parameters of `CoManifold` whose options have shorter names.
 _PARAMETERS = {"components": "n_components", "neighbors": "n_neighbors", "passes": "n_passes"}
 
 
-def _model(*, paper: bool, jobs: int, alpha: float | None, **options: Any) -> "CoManifold":
+def _model(
+    *,
+    paper: bool,
+    jobs: int,
+    alpha: float | None,
+    clusters: int | None,
+    row_clusters: int | None,
+    column_clusters: int | None,
+    **options: Any,
+) -> "CoManifold":
     """Return the unfitted model that the options ask for."""
     from .. import CoManifold
 
@@ -368,7 +387,7 @@ def _model(*, paper: bool, jobs: int, alpha: float | None, **options: Any) -> "C
         if model.scale_weights != "cost":
             raise click.UsageError("--alpha has an effect only with --scale-weights cost")
         model.set_params(alpha=alpha)
-    return model
+    return model.set_params(n_clusters=_n_clusters(clusters, row_clusters, column_clusters))
 
 
 model_options = OptionGroup(
@@ -387,6 +406,24 @@ model_options = OptionGroup(
             type=click.Choice(["diffusion", "umap", "tsne", "isomap", "mds"]),
             help="How distances become coordinates. umap needs the extra umap; umap, tsne and mds "
             "place no new points. [default: diffusion]",
+        ),
+        click.Option(
+            ["--clusters"],
+            type=COUNT,
+            metavar="K",
+            help="Number of clusters of the rows, and of the columns. [default: found]",
+        ),
+        click.Option(
+            ["--row-clusters"],
+            type=COUNT,
+            metavar="K",
+            help="Number of clusters of the rows alone. [default: found]",
+        ),
+        click.Option(
+            ["--column-clusters"],
+            type=COUNT,
+            metavar="K",
+            help="Number of clusters of the columns alone. [default: found]",
         ),
         click.Option(
             ["--neighbors"],

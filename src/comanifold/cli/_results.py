@@ -34,6 +34,9 @@ FILES = (*TABLES, MARKER, REPORT, FIGURE, f"{MODEL}/model.json", f"{MODEL}/array
 # The annotation of the report with the clusters of clusters.csv.
 FOUND = "clusters found"
 
+# Rows and columns with less confidence in their cluster are between clusters.
+_LEAST_CONFIDENCE = 0.5
+
 # {"rows" or "columns": {name: one value for each row or column}}
 Annotations = dict[str, dict[str, list[Any]]]
 
@@ -69,6 +72,7 @@ class FitResults:
                 "columns": self.model.column_eigenvalues_.tolist(),
             }
         from .._embedding.structure import structure_summary
+        from .._validation import for_both
 
         p_values = {"rows": self.model.row_p_value_, "columns": self.model.column_p_value_}
         structure = structure_summary(*p_values.values())
@@ -80,10 +84,13 @@ class FitResults:
             "clusters": {
                 f"{mode}s": {
                     "number": found.n_clusters,
-                    "doublings": found.n_doublings,
-                    "summary": _clusters_text(mode, found),
+                    "confidence": found.confidence,
+                    "evidence": found.evidence,
+                    "summary": clusters_text(mode, found, is_given=n_given is not None),
                 }
-                for mode, found in self.clusters.items()
+                for (mode, found), n_given in zip(
+                    self.clusters.items(), for_both(self.model.n_clusters), strict=True
+                )
             },
             "structure": {
                 mode: {"p_value": p_value, "summary": structure[mode]}
@@ -103,10 +110,18 @@ class FitResults:
         return [*self.table.notes, *self.table.doubts, *([note] if note else [])]
 
 
-def _clusters_text(mode: str, found: "Clusters") -> str:
+def clusters_text(mode: str, found: "Clusters", *, is_given: bool) -> str:
+    """Return how many clusters there are, and how sure they are; `is_given` if as many as asked."""
+    given = ", as asked for" if is_given else ""
     if found.n_clusters == 1:
-        return f"{mode}s: no clear clusters"
-    return f"{mode}s: {found.n_clusters}, stable over {found.n_doublings} doublings of the cost"
+        return f"{mode}s: one cluster{given or ', no groups found'}"
+    other = "columns" if mode == "row" else "rows"
+    n_between = int((found.point_confidence < _LEAST_CONFIDENCE).sum())
+    between = f"; {n_between} {mode}{'s are' if n_between > 1 else ' is'} between clusters"
+    return (
+        f"{mode}s: {found.n_clusters} clusters{given} ({found.confidence:.0%} of the {mode}s stay "
+        f"in theirs if half of the {other} are left out{between if n_between else ''})"
+    )
 
 
 def _held_out_text(errors: "HeldOutErrors") -> str:
@@ -306,12 +321,7 @@ def write_results(new_file: NewFile, results: FitResults, run: Run) -> list[str]
     filled = np.where(np.isnan(table.values), filled, table.values)
     write_table(new_file("filled.csv"), replace(table, values=filled), atomic=False)
     write_rows(new_file("scales.csv"), _scale_rows(model), atomic=False)
-    clusters = [
-        (mode, name, label)
-        for mode in names
-        for name, label in zip(names[mode], results.clusters[mode].as_text(), strict=True)
-    ]
-    write_rows(new_file("clusters.csv"), [("mode", "label", "cluster"), *clusters], atomic=False)
+    write_rows(new_file("clusters.csv"), _cluster_rows(names, results.clusters), atomic=False)
     write_model_files(model, lambda file: new_file(f"{MODEL}/{file}"))
     run.write(new_file(MARKER))
     return [*TABLES, MODEL, MARKER]
@@ -320,6 +330,17 @@ def write_results(new_file: NewFile, results: FitResults, run: Run) -> list[str]
 def coordinate_names(points: Any) -> list[str]:
     """Return the column names of an embedding."""
     return [f"coordinate_{i}" for i in range(1, points.shape[1] + 1)]
+
+
+def _cluster_rows(
+    names: dict[str, list[str]], clusters: dict[str, "Clusters"]
+) -> Iterable[tuple[str, ...]]:
+    """Yield the header and the rows of clusters.csv; both take names and clusters by mode."""
+    yield "mode", "label", "cluster", "confidence"
+    for mode, found in clusters.items():
+        shares = ["" if math.isnan(x) else f"{x:g}" for x in found.point_confidence.tolist()]
+        for name, label, share in zip(names[mode], found.as_text(), shares, strict=True):
+            yield mode, name, label, share
 
 
 def _scale_rows(model: "CoManifold") -> Iterable[tuple[Any, ...]]:

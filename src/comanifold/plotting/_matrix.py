@@ -98,7 +98,8 @@ def matrix(
     bars = []
     for mode, some in labels.items():
         if at is not None:
-            bars.append((mode, cluster_colours(model, mode, at, light=bool(named))))
+            clusters = clusters_at(model, mode, at)
+            bars.append((mode, cluster_colours(model, mode, clusters, light=bool(named))))
         if some is not None:
             bars.append((mode, colours_of(some, palette)))
     with axes_to_draw_on(ax, size=(6.0, 5.0)) as ax:
@@ -167,9 +168,8 @@ def _name_ticks(ax: Axes, model: Any, rows: Any, columns: Any) -> None:
     ax.yaxis.tick_right()
 
 
-def cluster_colours(model: Any, mode: str, at: tuple[int, int], *, light: bool) -> list[str]:
-    """Return the colour of each row's or column's cluster at a scale."""
-    clusters = clusters_at(model, mode, at)
+def cluster_colours(model: Any, mode: str, clusters: list[int], *, light: bool) -> list[str]:
+    """Return the colour of each row's or column's cluster; grey for -1."""
     in_order = (clusters[i] for i in of_mode(model, mode, "order"))
     palette = clusters_palette(in_order, light=light)
     return colours_of([None if cluster < 0 else cluster for cluster in clusters], palette)

@@ -28,6 +28,7 @@ from ._style import (
     axes_to_draw_on,
     check_model,
     check_scale,
+    clusters_at,
     colours_of,
     draw_legend,
     labels_of_modes,
@@ -275,7 +276,8 @@ def overview(
 
     The matrix is drawn as given, organised, and filled in. Bars at its sides have the colours of
     the points in the embeddings: by label if given, else by cluster at the scale (l, k) if given,
-    else by position in the organised order.
+    else by `row_labels_` or `column_labels_` if there is more than one cluster (their number is in
+    the title), else by position in the organised order.
 
     Parameters
     ----------
@@ -301,6 +303,12 @@ def overview(
     labels = labels_of_modes(model, row_labels, column_labels)
     palette = palette_of(*labels.values()) if palette is None else palette
     colours = {mode: _colours(model, mode, labels[mode], at, palette) for mode in MODES}
+    nouns = {
+        mode: f"{mode}s in {_n_clusters(model, mode)} clusters"
+        if labels[mode] is None and at is None and _n_clusters(model, mode) > 1
+        else f"{mode}s"
+        for mode in MODES
+    }
     with mpl.rc_context(SETTINGS):
         if figure is None:
             import matplotlib.pyplot as plt
@@ -317,7 +325,7 @@ def overview(
                 points,
                 components,
                 colours=colours[mode],
-                noun=f"{mode}s",
+                noun=nouns[mode],
                 axis=axis_name(model),
             )
             if labels[mode] is not None:
@@ -333,9 +341,17 @@ def _colours(
     if labels is not None:
         return colours_of(labels, palette)
     if at is not None:
-        return cluster_colours(model, mode, at, light=bool(palette))
+        return cluster_colours(model, mode, clusters_at(model, mode, at), light=bool(palette))
+    if _n_clusters(model, mode) > 1:
+        clusters = of_mode(model, mode, "labels").tolist()
+        return cluster_colours(model, mode, clusters, light=bool(palette))
     rank = np.argsort(of_mode(model, mode, "order"))
     return list(ALONG(rank / max(len(rank) - 1, 1))[:, :3])
+
+
+def _n_clusters(model: Any, mode: str) -> int:
+    """Return the number of clusters of the model."""
+    return int(of_mode(model, mode, "labels").max()) + 1
 
 
 def _draw_matrices(

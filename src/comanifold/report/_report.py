@@ -235,6 +235,9 @@ def page_data(
         "n_rows": shape[0],
         "n_columns": shape[1],
         "n_missing": int(np.isnan(model.data_).sum()),
+        "n_clusters": {
+            f"{mode}s": model.find_clusters(mode).n_clusters for mode in ("row", "column")
+        },
         "rows": _mode_data(model, "row", names[0], annotations["rows"], steps[0]),
         "columns": _mode_data(model, "column", names[1], annotations["columns"], steps[1]),
         "matrix": matrix_data(model, steps),

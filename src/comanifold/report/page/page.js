@@ -1,7 +1,12 @@
 // What is shown, and what happens when something is touched.
 
 const byId = (id) => document.getElementById(id);
-const firstOf = (mode) => (mode.colourings.length ? "0" : hasScales ? "cluster" : "order");
+// The first colouring that tells points apart.
+function firstOf(mode) {
+  const first = mode.colourings.findIndex((given) => given.kind !== "text" || given.levels.length > 1);
+  if (first >= 0) return String(first);
+  return hasScales && !mode.colourings.length ? "cluster" : "order";
+}
 
 const state = {
   wanted: { l: page.scales[page.first_scale].l, k: page.scales[page.first_scale].k },
@@ -183,7 +188,7 @@ function setTheme(theme) {
 function setUp() {
   const missing = page.n_missing / (page.n_rows * page.n_columns);
   const error = page.held_out ? `; held-out error ${page.held_out.errors[0][1].toFixed(2)}` : "";
-  byId("summary").textContent = `${plural(page.n_rows, "row")} × ${plural(page.n_columns, "column")}, ${short(100 * missing)}% missing; ${plural(page.scales.length, "pair")} of scales${error}`;
+  byId("summary").textContent = `${plural(page.n_rows, "row")} × ${plural(page.n_columns, "column")}, ${short(100 * missing)}% missing; ${page.n_clusters.rows} × ${page.n_clusters.columns} clusters; ${plural(page.scales.length, "pair")} of scales${error}`;
   const sizes = Object.values(modes).map((mode) => mode.cell_size);
   const notes = [];
   if (isAggregated) notes.push(`The matrix is too large to be drawn entry by entry: each cell is the mean of up to ${sizes[0]} × ${sizes[1]} neighbours in the organised order.`);
