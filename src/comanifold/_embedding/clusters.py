@@ -25,7 +25,7 @@ Labels = NDArray[np.intp]
 
 # Clusters have at least so many points, and fewer points than this are one cluster.
 _MIN_SIZE = 5
-_MIN_POINTS = 20
+_MIN_POINTS = 10
 
 # The p-value of structure above which there are no clusters.
 _LEVEL = 0.05

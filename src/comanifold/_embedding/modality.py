@@ -9,6 +9,7 @@ The evidence for two groups is a log-likelihood ratio,
 A uniform, normal, exponential or other log-concave density, with any width and skewness, is one
 group: the nonparametric fit is then at least as good, and the ratio is negative, but for chance
 gaps between few points. It is positive if there is a valley, or a dense group beside a sparse one.
+Two Gaussians around nearly the same centre are one group with heavy tails.
 Both densities are fitted to counts in bins.
 
 References
@@ -45,6 +46,11 @@ _STARTS = np.array([(0.25, 0.75), (0.1, 0.6), (0.4, 0.9), (0.5, 0.95), (0.05, 0.
 _START_DEVIATION = 0.12
 _LEAST_DEVIATION = 0.5 / _N_BINS
 
+# A narrow and a wide Gaussian with less separated means than this are one group with heavy tails,
+# and the evidence is at most this.
+_MIN_SEPARATION = 1.0
+_ONE_CENTRE = -5.0
+
 # Places between the two means at which the least density of the mixture is searched for.
 _N_PLACES = 200
 
@@ -56,6 +62,10 @@ class TwoGaussians(NamedTuple):
     weights: Array
     means: Array
     deviations: Array
+
+    def separation(self) -> float:
+        """Return the distance between the means, relative to the larger deviation."""
+        return float(abs(self.means[1] - self.means[0]) / self.deviations.max())
 
     def valley(self) -> float:
         """Return where the density is least between the two means, or where both are equal."""
@@ -92,6 +102,8 @@ def compare_one_and_two_groups(x: Array) -> Modality:
     ).astype(float)
     two = fit_two_gaussians(counts)
     evidence = two.log_likelihood - log_concave_likelihood(counts)
+    if two.separation() < _MIN_SEPARATION:
+        evidence = min(evidence, _ONE_CENTRE)
     return Modality(float(evidence), low + span * two.valley())
 
 

@@ -222,7 +222,7 @@ class _Walk:
     modes: Array
 
     @classmethod
-    def of(cls, distances: Array, factor: float, least: float) -> "_Walk":
+    def of(cls, distances: Array, factor: float, least: float = 0.0) -> "_Walk":
         """Return the walk for a number of neighbours of `factor` times root of the points.
 
         Shorter distances than `least` count as that.
