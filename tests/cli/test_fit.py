@@ -48,8 +48,7 @@ def test_all_results_are_written_and_those_of_the_model(comanifold, file, board)
         result.text,
     )
     assert "\n  structure  rows: yes (p = 0.005); columns: yes (p = 0.005)\n" in result.text
-    # Two of the four groups of rows have 19 rows together: too few to be divided.
-    assert "\n  clusters   rows: 3 clusters (100% of the rows stay in theirs if " in result.text
+    assert "\n  clusters   rows: 4 clusters (100% of the rows stay in theirs if " in result.text
     assert "\n             columns: 3 clusters (" in result.text
     assert {entry.name for entry in (file.parent / "out").iterdir()} >= RESULTS
     model = CoManifold(keep_scales=True, n_jobs=1).fit(board.table.values)
@@ -85,7 +84,7 @@ def test_json_output(comanifold, file, board):
     saved = json.loads((file.parent / "out" / "run.json").read_text())
     assert saved["findings"]["held_out"] == found["held_out"]
     assert found["shape"] == [40, 30]
-    assert found["clusters"]["rows"]["number"] == 3
+    assert found["clusters"]["rows"]["number"] == 4
     assert found["held_out"]["model"] < found["held_out"]["row_means"]
     assert 0 < min(found["eigenvalues"]["rows"]) < 1
     assert found["structure"] == saved["findings"]["structure"]
