@@ -20,6 +20,8 @@ PARTS = {
     "candidate pairs": ("_pairs.py", "__init__"),
     "diffusion maps": ("diffusion_map.py", "fit"),
     "orders": ("ordering.py", "embedding_order"),
+    "clusters": ("clusters.py", "find_groups"),
+    "confidence": ("clusters.py", "point_confidence"),
 }
 
 

@@ -109,9 +109,7 @@ def find_groups(filled: Array, linear: Array, p_value: float) -> tuple[Labels, f
         Of structure; if it is above 0.05 there is one cluster.
     """
     n_points = len(filled)
-    chosen = np.arange(n_points)
-    if n_points > _MOST_POINTS:
-        chosen = np.unique(np.linspace(0, n_points - 1, _MOST_POINTS).astype(np.intp))
+    chosen = _sample(filled)
     one = np.zeros(n_points, dtype=np.intp)
     if n_points < _MIN_POINTS or p_value > _LEVEL:
         return one, 0.0
@@ -129,6 +127,15 @@ def find_groups(filled: Array, linear: Array, p_value: float) -> tuple[Labels, f
     labels = _vote(filled, filled_part, found, np.full(n_points, _N_VOTES))
     labels[chosen] = found
     return labels, evidence
+
+
+def _sample(points: Array) -> Labels:
+    """Return all points, or 1,500 at even steps in the order of their means."""
+    n_points = len(points)
+    if n_points <= _MOST_POINTS:
+        return np.arange(n_points)
+    steps = np.unique(np.linspace(0, n_points - 1, _MOST_POINTS).astype(np.intp))
+    return np.sort(np.argsort(points.mean(axis=1), kind="stable")[steps])
 
 
 class _Search:
@@ -207,9 +214,7 @@ def point_confidence(filled: Array, labels: Labels, random_state: int) -> Array:
     if labels.max() == 0:
         return np.ones(n_points)
     rng = check_random_state(random_state)
-    voters = np.arange(n_points)
-    if n_points > _MOST_POINTS:
-        voters = np.unique(np.linspace(0, n_points - 1, _MOST_POINTS).astype(np.intp))
+    voters = _sample(filled)
     own = np.full(n_points, -1)
     own[voters] = np.arange(len(voters))
     sizes = np.bincount(labels[voters], minlength=labels.max() + 1)
