@@ -96,7 +96,7 @@ def co_manifold(
     >>> adata.obsm["X_comanifold"].shape, adata.varm["comanifold"].shape
     ((40, 2), (30, 2))
     >>> adata.obs["comanifold_clusters"].cat.categories.tolist()
-    ['1', '2', '3']
+    ['1', '2', '3', '4']
     """
     _check_data(adata, key_added)
     if "absent" in parameters:
