@@ -96,20 +96,19 @@ ONE_GROUP = {
 }
 
 
-@pytest.mark.parametrize("name", ["uniform", "normal", "exponential", "triangular"])
+@pytest.mark.parametrize("name", ONE_GROUP)
 def test_a_log_concave_density_is_one_group(name):
     for seed in range(40):
         x = ONE_GROUP[name](np.random.default_rng(seed), 400)
         assert compare_one_and_two_groups(x).evidence < 0.0, seed
 
 
-def test_a_peak_with_long_tails_is_one_group_on_average():
-    # A narrow and a wide Gaussian with the same mean are almost a Laplace density: some samples
-    # have evidence above zero.
-    samples = [ONE_GROUP["Laplace"](np.random.default_rng(seed), 400) for seed in range(40)]
-    evidence = np.array([compare_one_and_two_groups(x).evidence for x in samples])
-    assert evidence.mean() < 0.0
-    assert (evidence < 0.0).mean() > 0.75
+def test_a_peak_with_long_tails_is_one_group():
+    # A narrow and a wide Gaussian around one centre fit such points better than any log-concave
+    # density does, and are one group all the same.
+    for seed in range(40):
+        x = np.random.default_rng(seed).standard_t(3, size=400)
+        assert compare_one_and_two_groups(x).evidence < 0.0, seed
 
 
 @pytest.mark.parametrize("name", ONE_GROUP)
