@@ -997,7 +997,7 @@ class CoManifold(
         If their number is to be found, points are divided in two, and each part again, as long as
         there is evidence for two groups: along a coordinate that discriminates between them, two
         Gaussians are more likely than any log-concave density. Noise, effects of rows and
-        columns, curves and surfaces are one cluster. If a number is asked for other than that
+        columns, curves and surfaces should be one cluster. If a number is asked for other than that
         which was found, clusters are those of k-means on the leading principal coordinates of the
         filled-in matrix.
 
