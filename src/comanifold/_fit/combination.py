@@ -9,11 +9,13 @@ over held-out entries e, with :math:`\hat U_s` fitted without the fold of e, and
 of the paper for :math:`w^0`. The fewer entries there are, the larger :math:`\lambda`.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 from scipy.optimize import nnls
 
 Array = NDArray[np.float64]
@@ -44,8 +46,8 @@ _N_SCALE_ITERATIONS = 10
 _SHARE_OF_VARIANCE = 0.75
 
 
-def combination_weights(predictions: Array, values: Array, prior: Array) -> Array:
-    """Return the weights of the members, many of them zero.
+class Stacking:
+    """The weights of members, from the products of their errors on held-out entries.
 
     Parameters
     ----------
@@ -54,30 +56,69 @@ def combination_weights(predictions: Array, values: Array, prior: Array) -> Arra
     prior : ndarray of shape (n_members,)
         The weights to shrink towards; they sum to one.
     """
-    if not len(values):
-        return prior
-    weights = prior
-    for _ in range(_N_ROUNDS):
-        # The variance of the errors is that of the weights so far, at first of the prior.
-        variance = float(np.mean((predictions @ weights - values) ** 2))
-        penalty = _N_PRIOR**2 * max(variance, 1e-14) / len(values)
-        weights = _on_simplex(predictions, values, prior, penalty)
-    order = np.argsort(weights, kind="stable")
-    kept = np.sort(order[np.cumsum(weights[order]) > _NEGLIGIBLE])
-    few = np.zeros(len(weights))
-    few[kept] = _on_simplex(predictions[:, kept], values, prior[kept], penalty)
-    return few
+
+    def __init__(self, predictions: Array, values: Array, prior: Array):
+        self._predictions, self._prior = predictions, prior
+        # Neighbours in the order of values are in different parts.
+        self._part = np.empty(len(values), dtype=np.intp)
+        self._part[np.lexsort((predictions @ prior, values))] = np.arange(len(values)) % _N_PARTS
+        self._sizes = np.bincount(self._part, minlength=_N_PARTS)
+        # The weights sum to one, so that an error is a combination of the members' errors.
+        self._products = np.empty((_N_PARTS, len(prior), len(prior)))
+        for number in range(_N_PARTS):
+            own = self._part == number
+            errors = predictions[own] - values[own, None]
+            np.matmul(errors.T, errors, out=self._products[number])
+
+    def restrict(self, members: NDArray[np.bool_]) -> "Stacking":
+        """Return the same with some of the members."""
+        some = copy(self)
+        some._predictions, some._prior = self._predictions[:, members], self._prior[members]
+        some._products = self._products[:, members][:, :, members]
+        return some
+
+    def weights(self) -> Array:
+        """Return the weights of the members, many of them zero."""
+        return self._weights(np.ones(_N_PARTS, dtype=bool))
+
+    def mean_square(self, weights: Array) -> float:
+        """Return the mean squared error of the combination with these weights."""
+        return float(weights @ self._products.sum(axis=0) @ weights) / max(self._sizes.sum(), 1)
+
+    def cross_fitted(self) -> Array:
+        """Return predictions of the held-out entries, each with weights learned from other parts."""
+        predicted = np.empty(len(self._predictions))
+        for number in range(_N_PARTS):
+            own = self._part == number
+            if own.any():
+                weights = self._weights(np.arange(_N_PARTS) != number)
+                predicted[own] = self._predictions[own] @ weights
+        return predicted
+
+    def _weights(self, parts: NDArray[np.bool_]) -> Array:
+        """Return the weights learned from some parts of the entries."""
+        products, n_entries = self._products[parts].sum(axis=0), int(self._sizes[parts].sum())
+        if not n_entries:
+            return self._prior
+        weights = self._prior
+        for _ in range(_N_ROUNDS):
+            # The variance of the errors is that of the weights so far, at first of the prior.
+            variance = float(weights @ products @ weights) / n_entries
+            penalty = _N_PRIOR**2 * max(variance, 1e-14) / n_entries
+            weights = _on_simplex(products, self._prior, penalty)
+        order = np.argsort(weights, kind="stable")
+        kept = np.sort(order[np.cumsum(weights[order]) > _NEGLIGIBLE])
+        few = np.zeros(len(weights))
+        few[kept] = _on_simplex(products[np.ix_(kept, kept)], self._prior[kept], penalty)
+        return few
 
 
-def _on_simplex(predictions: Array, values: Array, prior: Array, penalty: float) -> Array:
-    """Return the minimiser of the penalised sum of squares over the simplex."""
-    n_members = predictions.shape[1]
-    root = np.sqrt(penalty)
-    # The weights sum to one, so that a residual is a combination of the members' residuals.
-    A = np.vstack([predictions - values[:, None], root * np.eye(n_members)])
-    b = np.concatenate([np.zeros(len(values)), root * prior])
-    R = np.linalg.qr(np.column_stack([A, b]), mode="r")
-    A, b = R[:, :-1], R[:, -1]
+def _on_simplex(products: Array, prior: Array, penalty: float) -> Array:
+    """Return the minimiser of w' products w + penalty |w - prior|^2 over the simplex."""
+    n_members = len(prior)
+    # As a sum of squares |A w - b|^2 with A'A = products + penalty and A'b = penalty prior.
+    A = _square_root(products + penalty * np.eye(n_members))
+    b = linalg.solve_triangular(A, penalty * prior, trans="T")
     # The sum as one more equation that outweighs all others.
     heavy = 1e3 * np.abs(A).max()
     A = np.vstack([A, np.full(n_members, heavy)])
@@ -86,17 +127,14 @@ def _on_simplex(predictions: Array, values: Array, prior: Array, penalty: float)
     return weights / weights.sum()
 
 
-def cross_fitted(predictions: Array, values: Array, prior: Array) -> Array:
-    """Return predictions of the held-out entries, each with weights learned from other parts."""
-    predicted = np.empty(len(values))
-    # Neighbours in the order of values are in different parts.
-    part = np.empty(len(values), dtype=np.intp)
-    part[np.lexsort((predictions @ prior, values))] = np.arange(len(values)) % _N_PARTS
-    for number in range(_N_PARTS):
-        own = part == number
-        weights = combination_weights(predictions[~own], values[~own], prior)
-        predicted[own] = predictions[own] @ weights
-    return predicted
+def _square_root(A: Array) -> Array:
+    """Return an upper triangular matrix R with R'R = A, for A up to rounding errors positive."""
+    rounding = 0.0
+    while True:
+        try:
+            return linalg.cholesky(A + rounding * np.diag(np.diag(A)))
+        except linalg.LinAlgError:
+            rounding = max(10.0 * rounding, 1e-15)
 
 
 @dataclass(frozen=True)

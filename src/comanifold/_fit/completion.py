@@ -19,17 +19,19 @@ Fazel, Hindi and Boyd (2003), Log-det heuristic for matrix rank minimization. Mo
 (2012), Iterative reweighted algorithms for matrix rank minimization, JMLR 13.
 """
 
-from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
-from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..model_selection import HeldOut
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 # The ridges: each is this part of the last. From one to the next the solution moves little, so
@@ -39,23 +41,36 @@ _LARGEST_RIDGE, _SMALLEST_RIDGE = 10.0, 1e-10
 _RATIO = 10.0**-0.5
 _N_RIDGES = 1 + round(np.log(_SMALLEST_RIDGE / _LARGEST_RIDGE) / np.log(_RATIO))
 
-# A path ends when so many ridges in a row did not lower the held-out error. Gains can be small at
-# first: at 95% missing those of the first ridges were below 0.1%.
+# A path ends when so many ridges in a row did not lower the held-out error, or one raised it by
+# more than this part. Gains can be small at first: at 95% missing those of the first ridges were
+# below 0.1%.
 _PATIENCE = 2
+_CLEARLY_WORSE = 0.02
 
 # Iterations for one ridge: at most so many, and fewer once the estimates change by less than this
 # part of the deviation that the ridge allows. Conjugate gradient steps in each.
 _MAX_ITER, _TOL = 10, 0.05
 _N_STEPS = 4
 
-# Above so many rows and columns the covariance is a matrix of this rank plus a diagonal one.
-_MOST_DENSE, _RANK = 256, 64
+# Above so many rows and columns the covariance is a low-rank matrix plus a diagonal one, up to a
+# second number only while its rank is less than a quarter of the columns; and its largest rank.
+_FEW_COLUMNS, _MANY_COLUMNS = 100, 256
+_RANK = 64
+
+# The rank is the number of eigenvalues above twice the diagonal part, and so many more: to take
+# smaller ones, which are mostly of noise, for their mean predicts better and is faster.
+_MORE_DIRECTIONS, _FEWEST_DIRECTIONS = 4, 8
 
 # Relative error of the eigenvalues that the leading directions are found by.
-_LANCZOS_TOL = 1e-6
+_LANCZOS_TOL = 1e-2
 
-# Entries of a block of rows that is solved at a time, so that it stays in the caches.
-_BLOCK = 1 << 16
+# Matrices of more entries are completed in single precision, at ridges of at least this: rounding
+# is like a ridge of 1e-7 times the largest eigenvalue of the covariance.
+_MOST_IN_DOUBLE = 20_000
+_LEAST_IN_SINGLE = 3e-3
+
+# Bytes of a block of rows that is solved at a time, so that it stays in the caches.
+_BLOCK = 1 << 17
 
 _N_EFFECT_ITERATIONS = 20
 
@@ -75,6 +90,11 @@ class PathKind:
     effects: bool
     variance: bool
 
+    @property
+    def n_steps(self) -> int:
+        """Number of steps of the path, at most."""
+        return _N_RIDGES + (not self.variance)
+
 
 PATH_KINDS = tuple(
     PathKind(effects, variance) for effects in (False, True) for variance in (False, True)
@@ -82,7 +102,7 @@ PATH_KINDS = tuple(
 
 # The path whose estimates the first graphs are built from, and how many of its steps are tried:
 # smaller ridges than 0.001 hardly change the nearest neighbours.
-_FOR_GRAPHS = PathKind(effects=False, variance=False)
+FOR_GRAPHS = PathKind(effects=False, variance=False)
 _N_STEPS_FOR_GRAPHS = 10
 
 
@@ -111,36 +131,109 @@ class Completion:
         return np.inf if number < 0 else _LARGEST_RIDGE * _RATIO**number
 
 
-def completion_path(X: Array, kind: PathKind) -> Iterator[Array]:
-    """Yield the estimates of X for falling ridges, each solved from the last.
+class CompletionPath:
+    """The estimates of a matrix for falling ridges, each solved from the one before.
 
     Only the path without variances begins with the mean or the effects alone, so that no two
     paths have a step in common.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        NaN for missing entries.
+    kind : PathKind
+    start : CompletionPath, optional
+        A path of the same kind, of X without some of its entries. Steps near the one that it
+        was left at are solved from there.
+
+    Attributes
+    ----------
+    kind : PathKind
     """
-    offsets = np.broadcast_to(np.nanmean(X), X.shape)
-    if kind.effects:
-        offsets = row_and_column_effects(X)
-    if not kind.variance:
-        yield offsets
-    for estimate in _gaussian_path(X - offsets, kind.variance):
-        yield offsets + estimate
+
+    def __init__(self, X: Array, kind: PathKind, start: "CompletionPath | None" = None):
+        self.kind = kind
+        if kind.effects:
+            self._mean, self._rows, self._columns = row_and_column_effects(X)
+        else:
+            self._mean = float(np.nanmean(X))
+            self._rows, self._columns = np.zeros(X.shape[0]), np.zeros(X.shape[1])
+        self._model = _GaussianModel(
+            X - self._offsets(), kind.variance, None if start is None else start._model
+        )
+        self._has_ridge = start is not None and start._has_ridge
+
+    def _offsets(self) -> Array:
+        return (self._mean + self._rows)[:, None] + self._columns
+
+    def solve(self, step: int) -> None:
+        """Go to a step of the path, by its number from 0."""
+        number = step if self.kind.variance else step - 1
+        if number >= 0:
+            self._model.solve(number)
+        self._has_ridge = number >= 0
+
+    def estimate(self) -> Array:
+        """Return the estimate of the whole matrix at the last step."""
+        offsets = self._offsets()
+        if self._has_ridge:
+            offsets += self._model.filled
+        return offsets
+
+    def at(self, rows: Indices, columns: Indices) -> Array:
+        """Return the estimate of some entries at the last step."""
+        offsets = self._mean + self._rows[rows] + self._columns[columns]
+        if self._has_ridge:
+            offsets += self._model.filled[rows, columns]
+        return offsets
+
+    def copy(self) -> "CompletionPath":
+        """Return the path as it is at the last step."""
+        other = copy(self)
+        other._model = self._model.copy()
+        return other
 
 
-def predict_along_path(held_out: HeldOut, kind: PathKind, max_steps: int | None = None) -> Array:
-    """Return the held-out entries as predicted at each step of a path, one row per step.
+class PredictedPath(NamedTuple):
+    """What a path predicts for held-out entries.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n_steps, n_held_out)
+    errors : ndarray of shape (n_steps,)
+        Mean squared errors.
+    best : CompletionPath
+        The path at the step of the least error.
+    """
+
+    predictions: Array
+    errors: Array
+    best: CompletionPath
+
+
+def predict_along_path(
+    held_out: HeldOut, kind: PathKind, max_steps: int | None = None
+) -> PredictedPath:
+    """Return the held-out entries as predicted at each step of a path.
 
     The path ends where the predictions no longer improve, or after `max_steps`.
     """
     predictions: list[Array] = []
-    least, n_worse = np.inf, 0
-    for estimate in islice(completion_path(held_out.rest(), kind), max_steps):
-        predictions.append(estimate[held_out.rows, held_out.columns])
+    errors: list[float] = []
+    path = CompletionPath(held_out.rest(), kind)
+    best, n_worse = path, 0
+    for step in range(kind.n_steps if max_steps is None else max_steps):
+        path.solve(step)
+        predictions.append(path.at(held_out.rows, held_out.columns))
         error = float(np.mean((predictions[-1] - held_out.values) ** 2))
-        n_worse = 0 if error < least else n_worse + 1
-        least = min(least, error)
-        if n_worse == _PATIENCE:
+        if error < min(errors, default=np.inf):
+            best, n_worse = path.copy(), 0
+        else:
+            n_worse += 1
+        errors.append(error)
+        if n_worse == _PATIENCE or error > (1.0 + _CLEARLY_WORSE) * min(errors):
             break
-    return np.array(predictions)
+    return PredictedPath(np.array(predictions), np.array(errors), best)
 
 
 def complete_for_graphs(X: Array) -> Array:
@@ -149,23 +242,40 @@ def complete_for_graphs(X: Array) -> Array:
     It depends on nothing but X: in a fit to a part of the entries, the others have no influence.
     """
     held_out = HeldOut(X, in_parts=True)
-    n_steps = 5  # in the middle, where no entry can be spared
+    step, start = 4, None  # in the middle, where no entry can be spared
     if held_out.values.size:
-        predictions = predict_along_path(held_out, _FOR_GRAPHS, _N_STEPS_FOR_GRAPHS)
-        errors = np.mean((predictions - held_out.values) ** 2, axis=1)
-        n_steps = int(np.argmin(errors)) + 1
-    *_, estimate = islice(completion_path(X, _FOR_GRAPHS), n_steps)
-    return np.where(np.isnan(X), estimate, X)
+        found = predict_along_path(held_out, FOR_GRAPHS, _N_STEPS_FOR_GRAPHS)
+        step, start = int(np.argmin(found.errors)), found.best
+    return filled_at_step(X, step, start)
 
 
-def row_and_column_effects(X: Array) -> Array:
-    r"""Return the estimate :math:`\mu + r_i + c_j` with random effects of rows and columns.
+def filled_at_step(X: Array, step: int, start: CompletionPath | None) -> Array:
+    """Return X filled in at a step of the path for graphs, solved from a path at that step."""
+    path = CompletionPath(X, FOR_GRAPHS, start)
+    for number in range(step) if start is None else ():
+        path.solve(number)
+    path.solve(step)
+    return np.where(np.isnan(X), path.estimate(), X)
+
+
+def effects_gain(held_out: HeldOut) -> float:
+    """Return the part of the squared error of the mean that effects of rows and columns explain."""
+    rest = held_out.rest()
+    mean, rows, columns = row_and_column_effects(rest)
+    of_effects = mean + rows[held_out.rows] + columns[held_out.columns] - held_out.values
+    of_mean = np.nanmean(rest) - held_out.values
+    return 1.0 - float(of_effects @ of_effects) / max(float(of_mean @ of_mean), 1e-300)
+
+
+def row_and_column_effects(X: Array) -> tuple[float, Array, Array]:
+    r"""Return :math:`\mu`, r and c of the estimate :math:`\mu + r_i + c_j`, with random effects.
 
     Effects are shrunk towards zero, those of rows and columns with few observed entries more;
     the variances that decide how much are found by expectation maximisation.
     """
     if prefer_transposed(X):  # the effects are found in turns
-        return row_and_column_effects(X.T).T
+        mean, rows, columns = row_and_column_effects(X.T)
+        return mean, columns, rows
     observed = ~np.isnan(X)
     mean = float(X[observed].mean())
     Z = np.where(observed, X - mean, 0.0)
@@ -185,36 +295,69 @@ def row_and_column_effects(X: Array) -> Array:
         for mode in (0, 1):
             spread = np.mean(effects[mode] ** 2 + noise / (counts[mode] + prior[mode]))
             prior[mode] = noise / max(float(spread), 1e-12)
-    return mean + effects[0][:, None] + effects[1]
+    return mean, effects[0], effects[1]
 
 
-def _gaussian_path(X: Array, variance: bool) -> Iterator[Array]:
-    """Yield estimates of a centred matrix; the covariance is that of the smaller mode.
+class _GaussianModel:
+    """The missing entries of a centred matrix, as the ridge falls step by step.
 
-    The array that is yielded changes with the next step.
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        NaN for missing entries.
+    variance : bool
+        See `PathKind`.
+    start : _GaussianModel, optional
+        The model of a similar matrix, whose missing entries are the first estimates.
+
+    Attributes
+    ----------
+    filled : ndarray of shape (n_rows, n_columns)
+        The estimate; it changes with the next step.
     """
-    if prefer_transposed(X):
-        yield from (estimate.T for estimate in _gaussian_path(X.T, variance))
-        return
-    missing = np.isnan(X)
-    filled = np.where(missing, 0.0, X)
-    n_missing = missing.sum(axis=0)
-    unit = _sum_of_squares(filled) / max(int((~missing).sum()), 1) or 1.0
-    given_others = np.full(X.shape[1], unit)
-    precision: _Precision | None = None
-    for number in range(_N_RIDGES):
+
+    def __init__(self, X: Array, variance: bool, start: "_GaussianModel | None" = None):
+        self._variance = variance
+        # The covariance is that of the smaller mode.
+        self._is_transposed = prefer_transposed(X)
+        X = X.T if self._is_transposed else X
+        self._missing = np.ascontiguousarray(np.isnan(X))
+        self._n_missing = self._missing.sum(axis=0)
+        self._filled = np.where(self._missing, 0.0, X)
+        n_observed = X.size - int(self._n_missing.sum())
+        self._unit = _sum_of_squares(self._filled) / max(n_observed, 1) or 1.0
+        self._given_others = np.full(X.shape[1], self._unit)
+        self._precision: _Precision | None = None
+        if start is not None:
+            np.copyto(self._filled, start._filled, where=self._missing)
+            self._given_others = start._given_others
+            self._precision = start._precision
+
+    @property
+    def filled(self) -> Array:
+        return self._filled.T if self._is_transposed else self._filled
+
+    def copy(self) -> "_GaussianModel":
+        """Return the model as it is now."""
+        other = copy(self)
+        other._filled = self._filled.copy()
+        return other
+
+    def solve(self, number: int) -> None:
+        """Find the missing entries for a ridge, by its number from 0."""
         ridge = _LARGEST_RIDGE * _RATIO**number
-        allowed = _TOL * np.sqrt(min(ridge, 1.0) * unit)
+        is_single = self._filled.size > _MOST_IN_DOUBLE and ridge >= _LEAST_IN_SINGLE
+        self._filled = self._filled.astype(np.float32 if is_single else float, copy=False)
+        allowed = _TOL * np.sqrt(min(ridge, 1.0) * self._unit)
         for _ in range(_MAX_ITER):
-            diagonal = np.full(X.shape[1], ridge * unit)
-            if variance:
-                diagonal += n_missing * given_others / len(X)
-            precision = _Precision.of(filled, diagonal, precision)
-            given_others = 1.0 / precision.diagonal
-            square = _regress(filled, missing, precision)
-            if square <= allowed**2 * n_missing.sum():
+            diagonal = np.full(self._filled.shape[1], ridge * self._unit)
+            if self._variance:
+                diagonal += self._n_missing * self._given_others / len(self._filled)
+            self._precision = _Precision.of(self._filled, diagonal, self._precision)
+            self._given_others = 1.0 / self._precision.diagonal
+            square = _regress(self._filled, self._missing, self._precision)
+            if square <= allowed**2 * self._n_missing.sum():
                 break
-        yield filled
 
 
 @dataclass(frozen=True)
@@ -222,59 +365,87 @@ class _Precision:
     """The inverse W of a covariance S = X'X / m + diag(d).
 
     Of many columns, S is taken as B A B' + diag(d + r), with the leading eigenvectors B of X'X / m
-    and the mean r of its other eigenvalues; then W = 1/e - 1/e B C B' 1/e with e = d + r.
+    and the mean r of its other eigenvalues; then W = 1/e - F C F' with e = d + r and F = B/e. Its
+    arrays have the precision of X.
 
     Attributes
     ----------
     diagonal : ndarray
         That of W.
     dense : ndarray or None
-        W itself, if there are few columns.
-    basis, core, inverse : ndarray or None
-        B, C and 1/e if there are many.
+        W itself, if it is not of low rank.
+    factor, core, inverse : ndarray or None
+        F, -C and 1/e if it is.
+    directions : ndarray or None
+        Leading directions for the precision of the next matrix, one power iteration ahead.
     """
 
     diagonal: Array
     dense: Array | None = None
-    basis: Array | None = None
+    factor: Array | None = None
     core: Array | None = None
     inverse: Array | None = None
+    directions: Array | None = None
 
     @classmethod
     def of(cls, X: Array, diagonal: Array, last: "_Precision | None") -> "_Precision":
-        """Return the precision for X; `last` is that of a nearby matrix."""
-        m, n = X.shape
-        if n <= _MOST_DENSE:
-            covariance = X.T @ X / m
-            covariance[np.diag_indices(n)] += diagonal
-            dense = np.linalg.inv(covariance)
-            dense = 0.5 * (dense + dense.T)
-            return cls(np.diag(dense).copy(), dense=dense)
+        """Return the precision for X; `last` is that of a nearby matrix with a larger diagonal."""
+        n_columns = X.shape[1]
+        diagonal = diagonal.astype(X.dtype)
+        was_dense = last is not None and last.dense is not None
+        if n_columns <= _FEW_COLUMNS or was_dense:
+            return cls._of_full_rank(X, diagonal)
+        largest_rank = min(_RANK, n_columns // 4)
         if last is None:
-            basis = _leading_directions(X, _RANK)
+            directions = _leading_directions(X, largest_rank)
         else:
-            basis = np.linalg.qr(X.T @ (X @ last.basis))[0]
-        image = X @ basis
-        values, turn = np.linalg.eigh(image.T @ image / m)
-        values, basis = np.maximum(values, 1e-300), basis @ turn
-        rest = max(_sum_of_squares(X) / m - float(values.sum()), 0.0) / (n - _RANK)
-        inverse = 1.0 / (diagonal + rest)
-        excess = np.maximum(values - rest, 1e-12 * values[-1])
-        scaled = basis * inverse[:, None]
-        core = np.linalg.inv(np.diag(1.0 / excess) + basis.T @ scaled)
+            directions = last.directions.astype(X.dtype, copy=False)
+        found = cls._of_low_rank(X, diagonal, directions)
+        if n_columns <= _MANY_COLUMNS and found.factor.shape[1] == largest_rank:
+            return cls._of_full_rank(X, diagonal)
+        return found
+
+    @classmethod
+    def _of_full_rank(cls, X: Array, diagonal: Array) -> "_Precision":
+        covariance = X.T @ X
+        covariance /= len(X)
+        covariance[np.diag_indices(len(diagonal))] += diagonal
+        dense = np.linalg.inv(covariance)
+        dense = 0.5 * (dense + dense.T)
+        return cls(np.diag(dense).copy(), dense=dense)
+
+    @classmethod
+    def _of_low_rank(cls, X: Array, diagonal: Array, directions: Array) -> "_Precision":
+        """Return the precision by the best approximation of X in the space of some directions."""
+        (m, n), n_directions = X.shape, directions.shape[1]
+        image = X @ directions
+        values, turn = np.linalg.eigh((image.T @ image).astype(float) / m)
+        values, turn = np.maximum(values[::-1], 1e-300), turn[:, ::-1]
+        total = _sum_of_squares(X) / m
+        rest = max(total - float(values.sum()), 0.0) / (n - n_directions)
+        n_large = int((values - rest > rest + float(diagonal.mean())).sum())
+        rank = min(max(n_large + _MORE_DIRECTIONS, _FEWEST_DIRECTIONS), n_directions)
+        values, basis = values[:rank], directions @ turn[:, :rank].astype(X.dtype)
+        rest = max(total - float(values.sum()), 0.0) / (n - rank)
+        excess = np.maximum(values - rest, 1e-12 * values[0])
+        inverse = (1.0 / (diagonal + rest)).astype(X.dtype)
+        factor = basis * inverse[:, None]
+        core = np.linalg.inv(np.diag(1.0 / excess) + (basis.T @ factor).astype(float))
+        core = -0.5 * (core + core.T).astype(X.dtype)
         return cls(
-            np.maximum(inverse - ((scaled @ core) * scaled).sum(axis=1), 1e-12 * inverse),
-            basis=basis,
-            core=0.5 * (core + core.T),
+            np.maximum(inverse + ((factor @ core) * factor).sum(axis=1), 1e-12 * inverse),
+            factor=factor,
+            core=core,
             inverse=inverse,
+            directions=np.linalg.qr(X.T @ image)[0],
         )
 
-    def multiply(self, X: Array) -> Array:
-        """Return X W."""
+    def multiply(self, X: Array, out: Array) -> None:
+        """out = X W, without the diagonal part `inverse` if there is one."""
         if self.dense is not None:
-            return X @ self.dense
-        scaled = X * self.inverse
-        return scaled - ((scaled @ self.basis) @ self.core @ self.basis.T) * self.inverse
+            np.matmul(X, self.dense, out=out)
+        else:
+            np.matmul((X @ self.factor) @ self.core, self.factor.T, out=out)
 
 
 def _sum_of_squares(X: Array) -> float:
@@ -286,12 +457,12 @@ def _leading_directions(X: Array, n_directions: int) -> Array:
     # A start that follows the order of the columns, as the result must; one that is constant
     # along them could miss directions.
     start = X.sum(axis=0) + X[np.argmax(np.einsum("ij,ij->i", X, X))]
-    products = LinearOperator((X.shape[1],) * 2, matvec=lambda x: X.T @ (X @ x), dtype=float)
+    products = LinearOperator((X.shape[1],) * 2, matvec=lambda x: X.T @ (X @ x), dtype=X.dtype)
     try:
         return eigsh(products, k=n_directions, which="LA", v0=start, tol=_LANCZOS_TOL)[1]
     except ArpackError:
         if not X.any():
-            return np.eye(X.shape[1], n_directions)
+            return np.eye(X.shape[1], n_directions, dtype=X.dtype)
         return np.linalg.eigh(X.T @ X)[1][:, -n_directions:]
 
 
@@ -302,36 +473,69 @@ def _regress(filled: Array, missing: Mask, precision: _Precision) -> float:
     other and are solved in blocks.
     """
     total = 0.0
-    n_rows = max(1, _BLOCK // filled.shape[1])
+    n_rows = max(1, _BLOCK // (filled.shape[1] * filled.itemsize))
+    # The directions are scaled by the diagonal of W.
+    scaling = (1.0 / precision.diagonal).astype(filled.dtype)
+    inverse = np.zeros_like(scaling) if precision.inverse is None else precision.inverse
+    residual, direction, image = (
+        np.empty((min(n_rows, len(filled)), filled.shape[1]), filled.dtype) for _ in range(3)
+    )
+    sizes, zero = np.empty(len(residual), filled.dtype), filled.dtype.type(0.0)
     for start in range(0, len(filled), n_rows):
-        some = slice(start, start + n_rows)
-        change = _conjugate_gradients(filled[some], missing[some], precision)
-        filled[some] += change
-        total += _sum_of_squares(change)
+        X, free = filled[start : start + n_rows], missing[start : start + n_rows]
+        before = X.copy()
+        some = slice(len(X))
+        precision.multiply(X, image[some])
+        _first_direction(X, image, free, scaling, inverse, residual, direction, sizes, zero)
+        for _ in range(_N_STEPS):
+            precision.multiply(direction[some], image[some])
+            _take_step(X, image, free, scaling, inverse, residual, direction, sizes, zero)
+        before -= X
+        total += _sum_of_squares(before)
     return total
 
 
-def _conjugate_gradients(X: Array, missing: Mask, precision: _Precision) -> Array:
-    """Return the change of the missing entries of X that some steps make."""
-    free = missing.astype(float)
-    scaling = free / precision.diagonal
-    residual = -free * precision.multiply(X)
-    direction = scaling * residual
-    size = np.einsum("ij,ij->i", residual, direction)
-    change = np.zeros_like(X)
-    for _ in range(_N_STEPS):
-        image = free * precision.multiply(direction)
-        curvature = np.einsum("ij,ij->i", direction, image)
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def _first_direction(X, image, free, scaling, inverse, residual, direction, sizes, zero):
+    """Residual -(X W) of the free entries, the direction scaled from it, and their product.
+
+    `zero` has the precision of X, in which all is computed.
+    """
+    for i in range(X.shape[0]):
+        x, w, f, r, d = X[i], image[i], free[i], residual[i], direction[i]
+        size = zero
+        for j in range(x.shape[0]):
+            r[j] = -(w[j] + inverse[j] * x[j]) if f[j] else zero
+            d[j] = scaling[j] * r[j]
+            size += d[j] * r[j]
+        sizes[i] = size
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def _take_step(X, image, free, scaling, inverse, residual, direction, sizes, zero):
+    """A conjugate gradient step of each row, in place; `image` is the direction times W."""
+    for i in range(X.shape[0]):
+        x, w, f, r, d = X[i], image[i], free[i], residual[i], direction[i]
+        curvature = zero
+        for j in range(x.shape[0]):
+            w[j] = w[j] + inverse[j] * d[j] if f[j] else zero
+            curvature += w[j] * d[j]
         # Rows without missing entries, or solved already, have no direction left.
-        length = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0.0)
-        change += length[:, None] * direction
-        residual -= length[:, None] * image
-        scaled = scaling * residual
-        before, size = size, np.einsum("ij,ij->i", residual, scaled)
-        growth = np.divide(size, before, out=np.zeros_like(size), where=before > 0.0)
-        direction *= growth[:, None]
-        direction += scaled
-    return change
+        if not curvature > zero:
+            for j in range(x.shape[0]):
+                d[j] = zero
+            continue
+        length = sizes[i] / curvature
+        size = zero
+        for j in range(x.shape[0]):
+            x[j] += length * d[j]
+            r[j] -= length * w[j]
+            w[j] = scaling[j] * r[j]
+            size += w[j] * r[j]
+        growth = size / sizes[i] if sizes[i] > zero else zero
+        for j in range(x.shape[0]):
+            d[j] = w[j] + growth * d[j]
+        sizes[i] = size
 
 
 def prefer_transposed(X: Array) -> bool:

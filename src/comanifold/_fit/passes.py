@@ -1,7 +1,7 @@
 """The passes of a fit over a matrix in standard units: graphs, surface, distances, and again."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,16 +15,19 @@ from ..solvers import Scale, SolverOptions, Surface
 from .combination import (
     ErrorModel,
     HeldOutPredictions,
-    combination_weights,
-    cross_fitted,
+    Stacking,
     mode_variances,
 )
 from .completion import (
+    FOR_GRAPHS,
     PATH_KINDS,
     Completion,
+    CompletionPath,
     PathKind,
+    PredictedPath,
     complete_for_graphs,
-    completion_path,
+    effects_gain,
+    filled_at_step,
     predict_along_path,
 )
 from .settings import Execution, Settings
@@ -49,7 +52,8 @@ _TOL_FOR_WEIGHTS = 1e-2
 _PAPER_ALPHA = -0.5
 
 # Members with effects of rows and columns are used if they lower the mean squared error by more
-# than this part and this number, in which observed entries have variance one.
+# than this part and this number, in which observed entries have variance one. Members that do not
+# lower it by themselves are not tried.
 _NO_GAIN, _NO_ERROR = 2e-3, 1e-6
 
 # Completion paths of larger matrices are computed one after the other.
@@ -116,23 +120,27 @@ def run_passes(
     n_passes = settings.n_passes if np.isnan(X).any() else 1
     settings = replace(settings, n_passes=n_passes)
     execution.progress.expect_passes(n_passes * (1 + len(folds)))
-    inputs = _prepare_last_pass(X, settings, execution, stride, "pass")
     if not folds:
+        inputs = _prepare_last_pass(X, settings, execution, stride, "pass")
         alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
         swept = _sweep_last_pass(inputs, CostWeights(alpha), settings, execution)
         if settings.learns_weights:
             swept.normalise()
         return _result(inputs, swept, [], _Judgement.empty(X.shape))
+    paths = [_complete_fold(fold, execution) for fold in folds]
+    step = _best_step([of_fold[FOR_GRAPHS] for of_fold in paths])
+    completed = filled_at_step(X, step, paths[0][FOR_GRAPHS].best)
+    inputs = _prepare_last_pass(X, settings, execution, stride, "pass", completed=completed)
     first = inputs.first.scale
     rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
     judged = [
-        _judge(fold, number, rough, execution, stride, (first.l, first.k))
-        for number, fold in enumerate(folds, start=1)
+        _judge(fold, number, of_fold, rough, execution, stride, (first.l, first.k))
+        for number, (fold, of_fold) in enumerate(zip(folds, paths, strict=True), start=1)
     ]
     judgement = _combine(folds, judged, X.shape)
     weights = ScaleWeights(judgement.scale_weights, (first.l, first.k), settings.traversal, stride)
     swept = _sweep_last_pass(inputs, weights, settings, execution)
-    completions = _add_completions(X, judgement.completion_weights, swept)
+    completions = _add_completions(X, judgement.completion_weights, paths[0], swept)
     return _result(inputs, swept, completions, judgement)
 
 
@@ -156,26 +164,69 @@ class _Judgement:
         return cls({}, {}, HeldOutPredictions(nowhere, nowhere, nowhere, np.zeros(0)), errors)
 
 
+PathsOfFold = dict[PathKind, PredictedPath]
+
+
+def _complete_fold(fold: HeldOut, execution: Execution) -> PathsOfFold:
+    """Return the completion paths of a matrix without the entries of a fold.
+
+    Of those with effects of rows and columns, only such that may be needed: `_without_effects`
+    leaves them out unless they predict better.
+    """
+    # A path needs memory for some copies of the matrix.
+    is_large = fold.shape[0] * fold.shape[1] > _MOST_ENTRIES_AT_ONCE
+    n_jobs = 1 if is_large else execution.n_jobs
+
+    def predict(kinds: Iterable[PathKind]) -> PathsOfFold:
+        kinds = list(kinds)
+        calls = [(_predict, (fold, kind)) for kind in kinds]
+        return dict(zip(kinds, in_threads(calls, n_jobs=n_jobs), strict=True))
+
+    with_variance = PathKind(effects=True, variance=True)
+    without_variance = PathKind(effects=True, variance=False)
+    kinds = [kind for kind in PATH_KINDS if not kind.effects]
+    if effects_gain(fold) > _NO_GAIN:
+        kinds.append(without_variance)
+    paths = predict(kinds)
+    if without_variance in paths:
+        least = paths[FOR_GRAPHS].errors.min()
+        if paths[without_variance].errors.min() < (1.0 - _NO_GAIN) * least - _NO_ERROR:
+            paths |= predict([with_variance])
+        else:
+            del paths[without_variance]
+    return paths
+
+
+def _predict(fold: HeldOut, kind: PathKind) -> PredictedPath:
+    with single_threaded_blas():
+        return predict_along_path(fold, kind)
+
+
+def _best_step(paths: list[PredictedPath]) -> int:
+    """Return the step that has the least error over all folds."""
+    n_steps = min(len(path.errors) for path in paths)
+    return int(np.argmin(sum(path.errors[:n_steps] for path in paths)))
+
+
 def _judge(
     fold: HeldOut,
     number: int,
+    paths: PathsOfFold,
     settings: Settings,
     execution: Execution,
     stride: int,
     start: tuple[int, int],
 ) -> dict[Member, Array]:
     """Return what each member predicts for the entries of a fold, fitted without them."""
-    calls = [(_predict, (fold, kind)) for kind in PATH_KINDS]
-    # A path needs memory for some copies of the matrix.
-    is_large = fold.shape[0] * fold.shape[1] > _MOST_ENTRIES_AT_ONCE
-    paths = in_threads(calls, n_jobs=1 if is_large else execution.n_jobs)
     predictions: dict[Member, Array] = {
         (kind, step): predicted
-        for kind, path in zip(PATH_KINDS, paths, strict=True)
-        for step, predicted in enumerate(path)
+        for kind, path in paths.items()
+        for step, predicted in enumerate(path.predictions)
     }
     name = f"fold-{number}-pass"
-    inputs = _prepare_last_pass(fold.rest(), settings, execution, stride, name, start)
+    rest = fold.rest()
+    completed = np.where(np.isnan(rest), paths[FOR_GRAPHS].best.estimate(), rest)
+    inputs = _prepare_last_pass(rest, settings, execution, stride, name, start, completed)
     execution.progress.begin_pass("learning weights")
     outputs = Outputs(metric=False, entries=(fold.rows, fold.columns))
     weights = CostWeights(_PAPER_ALPHA)
@@ -186,11 +237,6 @@ def _judge(
     for scale, predicted in zip(swept.scales, swept.predictions, strict=True):
         predictions[scale.l, scale.k] = predicted
     return predictions
-
-
-def _predict(fold: HeldOut, kind: PathKind) -> Array:
-    with single_threaded_blas():
-        return predict_along_path(fold, kind)
 
 
 def _combine(
@@ -209,10 +255,7 @@ def _combine(
     prior = np.array([0.0 if isinstance(m[0], PathKind) else of_paper(*m) for m in members])
     prior /= prior.sum()
     has_effects = np.array([isinstance(m[0], PathKind) and m[0].effects for m in members])
-    needed = _without_effects(predictions, values, prior, has_effects)
-    members = [member for member, is_needed in zip(members, needed, strict=True) if is_needed]
-    predictions, prior = predictions[:, needed], prior[needed]
-    weights = combination_weights(predictions, values, prior)
+    stacking, weights = _without_effects(Stacking(predictions, values, prior), has_effects)
     scale_weights: dict[tuple[int, int], float] = {}
     completion_weights: dict[PathKind, dict[int, float]] = {}
     for member, weight in zip(members, weights, strict=True):
@@ -224,7 +267,7 @@ def _combine(
             scale_weights[member] = float(weight)
     rows, columns = (np.concatenate([getattr(f, at) for f in folds]) for at in ("rows", "columns"))
     numbers = np.concatenate([np.full(len(f.values), i) for i, f in enumerate(folds)])
-    predicted = cross_fitted(predictions, values, prior)
+    predicted = stacking.cross_fitted()
     return _Judgement(
         scale_weights,
         completion_weights,
@@ -234,34 +277,41 @@ def _combine(
 
 
 def _without_effects(
-    predictions: Array, values: Array, prior: Array, has_effects: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Return a mask of all members, or of those without effects if these predict as well.
+    stacking: Stacking, has_effects: NDArray[np.bool_]
+) -> tuple[Stacking, Array]:
+    """Return the stacking of all members, or of those without effects if these predict as well.
 
-    Effects of rows and columns extrapolate worse into a missing block than means do, which
-    held-out entries elsewhere do not show.
+    With it, the weights of all members. Effects of rows and columns extrapolate worse into a
+    missing block than means do, which held-out entries elsewhere do not show.
     """
-
-    def error(some: NDArray[np.bool_]) -> float:
-        weights = combination_weights(predictions[:, some], values, prior[some])
-        return float(np.mean((predictions[:, some] @ weights - values) ** 2))
-
-    everything = np.ones(len(prior), dtype=bool)
-    allowed = (1.0 + _NO_GAIN) * error(everything) + _NO_ERROR
-    return ~has_effects if error(~has_effects) <= allowed else everything
+    weights = stacking.weights()
+    if not has_effects.any():
+        return stacking, weights
+    fewer = stacking.restrict(~has_effects)
+    of_fewer = fewer.weights()
+    allowed = (1.0 + _NO_GAIN) * stacking.mean_square(weights) + _NO_ERROR
+    if fewer.mean_square(of_fewer) > allowed:
+        return stacking, weights
+    weights = np.zeros(len(has_effects))
+    weights[~has_effects] = of_fewer
+    return fewer, weights
 
 
 def _add_completions(
-    X: Array, weights: dict[PathKind, dict[int, float]], swept: Sweep
+    X: Array, weights: dict[PathKind, dict[int, float]], paths: PathsOfFold, swept: Sweep
 ) -> list[Completion]:
-    """Add the completions that have a weight to the distances; return them."""
+    """Add the completions that have a weight to the distances; return them.
+
+    They are solved from those without the entries of a fold.
+    """
     completions = []
     labels = np.arange(X.shape[0]), np.arange(X.shape[1])
     for kind, steps in weights.items():
-        for step, estimate in enumerate(islice(completion_path(X, kind), max(steps) + 1)):
-            if step in steps:
-                swept.metric.add(np.ascontiguousarray(estimate), *labels, steps[step])
-                completions.append(Completion(kind.effects, kind.variance, step, steps[step]))
+        path = CompletionPath(X, kind, paths[kind].best)
+        for step in sorted(steps):
+            path.solve(step)
+            swept.metric.add(path.estimate(), *labels, steps[step])
+            completions.append(Completion(kind.effects, kind.variance, step, steps[step]))
     return completions
 
 
@@ -329,14 +379,15 @@ def _prepare_last_pass(
     stride: int,
     name: str,
     start: tuple[int, int] | None = None,
+    completed: Array | None = None,
 ) -> PassInputs:
     """Return the inputs of the last pass, after all passes before it.
 
     Earlier passes have the weights of the paper. `start` are the exponents at which the last pass
-    starts, if they are not to be searched for.
+    starts, if they are not to be searched for, `completed` is the matrix filled in, if it is known.
     """
     starts = [settings.start] * (settings.n_passes - 1) + [settings.start or start]
-    inputs = prepare_first_pass(X, replace(settings, start=starts[0]), stride)
+    inputs = prepare_first_pass(X, replace(settings, start=starts[0]), stride, completed)
     alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
     for number, next_start in enumerate(starts[1:], start=1):
         execution.progress.begin_pass("solving" if name == "pass" else "learning weights")
@@ -354,18 +405,21 @@ def _prepare_last_pass(
     return inputs
 
 
-def prepare_first_pass(X: Array, settings: Settings, stride: int) -> PassInputs:
+def prepare_first_pass(
+    X: Array, settings: Settings, stride: int, completed: Array | None = None
+) -> PassInputs:
     """Return the inputs of the first pass; graphs from X, or from X filled in."""
     points = X
     if settings.first_graphs == "completed" and np.isnan(X).any():
-        points = complete_for_graphs(X)
+        completed = complete_for_graphs(X) if completed is None else completed
+        points = completed
     for_rows, for_columns = settings.n_neighbors
     row_candidates, column_candidates = settings.n_candidates(X.shape)
     row_graph, row_pairs = _first_graph(points, for_rows, row_candidates)
     column_graph, column_pairs = _first_graph(points.T, for_columns, column_candidates)
     pairs = row_pairs, column_pairs
     inputs = _prepare_pass(X, (row_graph, column_graph), pairs, settings, stride)
-    return inputs if points is X else replace(inputs, completed=points)
+    return replace(inputs, completed=completed)
 
 
 def _prepare_next_pass(inputs: PassInputs, swept: Sweep, settings: Settings) -> PassInputs:
@@ -391,6 +445,7 @@ def _prepare_pass(
         SolverOptions(settings.penalty, settings.solver, settings.max_iter, settings.tol),
         continuation=settings.continuation,
         stride=stride,
+        skip=settings.learns_weights,
     )
     first = surface.start() if settings.start is None else surface.solve(*settings.start)
     return PassInputs(X, *graphs, pairs, stride, surface, first)

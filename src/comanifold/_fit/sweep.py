@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
+
+# Weights of the scales of paths, by direction and then by the number of steps.
+PathWeights = dict[Step, dict[int, float]]
 
 # Weights up to two to this power leave room for distances in any units.
 _LARGEST_EXPONENT = 500
@@ -54,8 +57,8 @@ class ScaleWeights:
 
     Attributes
     ----------
-    n_starts : int
-        How many scales of the chain are needed, at most.
+    starts : frozenset of int
+        Numbers of steps along the chain from which paths are needed.
     digest : str
         Different for different weights.
     """
@@ -68,33 +71,33 @@ class ScaleWeights:
         stride: int,
     ):
         self._chain, self._directions = TRAVERSALS[traversal]
-        # The number of the start on the chain, and the steps from there in l and in k.
+        # The steps along the chain to the start, and from there in l and in k.
         self._places: list[tuple[int, Step, float]] = []
         for (l, k), weight in weights.items():
             steps = (l - first[0]) // stride, (k - first[1]) // stride
             number = min(n for n, chained in zip(steps, self._chain, strict=True) if chained)
             left = steps[0] - number * self._chain[0], steps[1] - number * self._chain[1]
             self._places.append((number, left, weight))
-        self.n_starts = 1 + max((number for number, *_ in self._places), default=0)
+        self.starts = frozenset(number for number, *_ in self._places) or frozenset([0])
         self.digest = sha256(repr(sorted(self._places)).encode()).hexdigest()[:8]
 
-    def from_start(self, number: int, fused: tuple[bool, bool], is_last: bool) -> dict[Step, Array]:
+    def from_start(self, number: int, fused: tuple[bool, bool], is_last: bool) -> PathWeights:
         """Return the weights of the scales of each path from a start of the chain.
 
-        The first weight of a path is that of its start. The surface may end earlier than those by
-        which the weights were learned: the last start takes the places past the end of the chain,
-        and the cost of a mode that is one cluster makes no difference.
+        They are given by the number of steps from that start. The surface may end earlier than
+        those by which the weights were learned: the last start takes the places past the end of
+        the chain, and the cost of a mode that is one cluster makes no difference.
 
         Parameters
         ----------
         number : int
-            The place of the start on the chain, from 0.
+            The steps along the chain to the start.
         fused : pair of bool
             Whether the rows, and the columns, are one cluster there.
         is_last : bool
             Whether the chain ends there.
         """
-        on_paths: dict[Step, dict[int, float]] = {direction: {} for direction in self._directions}
+        on_paths: PathWeights = {direction: {} for direction in self._directions}
         for place, left, weight in self._places:
             past = place - number
             if past != 0 and not (is_last and past > 0):
@@ -103,11 +106,7 @@ class ScaleWeights:
             direction = (0, 1) if k else (1, 0) if l else self._directions[0]
             on_path = on_paths[direction]
             on_path[max(l, k)] = on_path.get(max(l, k), 0.0) + weight
-        found = {}
-        for direction, on_path in on_paths.items():
-            found[direction] = np.zeros(1 + max(on_path, default=0))
-            found[direction][list(on_path)] = list(on_path.values())
-        return found
+        return on_paths
 
 
 Weights = CostWeights | ScaleWeights
@@ -309,16 +308,15 @@ def sweep(
     _, directions = TRAVERSALS[traversal]
     common = _SharedInputs(surface, inputs.X, inputs.pairs, outputs, StopFlag())
     common_argument = share(common)
-    n_starts = None
-    if isinstance(weights, ScaleWeights) and not outputs.keep_scales:
-        n_starts = weights.n_starts
-    starts = islice(surface.chain(inputs.first, traversal), n_starts)
+    needed = weights.starts if isinstance(weights, ScaleWeights) else frozenset()
+    farthest = max(needed) if needed and not outputs.keep_scales else np.inf
+    starts = _numbered(surface, surface.chain(inputs.first, traversal, needed), farthest)
     places: list[str] = []
     numbers: list[int] = []  # of the starts of the paths
     finished = False
 
     def paths() -> Iterator:
-        for number, (solved, is_last) in enumerate(_with_last(starts)):
+        for number, solved, is_last in starts:
             fused = surface.is_fused(solved, 0), surface.is_fused(solved, 1)
             if isinstance(weights, ScaleWeights):
                 of_paths = weights.from_start(number, fused, is_last)
@@ -327,11 +325,11 @@ def sweep(
                     return
                 # The scale at which paths start is counted with the first of them.
                 with_start = direction == directions[0]
-                of_path: CostWeights | Array = weights
+                of_path: CostWeights | dict[int, float] = weights
                 if isinstance(weights, ScaleWeights):
                     of_path = of_paths[direction]
                     is_first = with_start and number == 0  # there is at least one scale
-                    if not (outputs.keep_scales or of_path.any() or is_first):
+                    if not (outputs.keep_scales or of_path or is_first):
                         continue
                 place = f"{name}-{solved.scale.l}_{solved.scale.k}-{'lk'[direction[1]]}"
                 places.append(place)
@@ -342,7 +340,6 @@ def sweep(
                     task = place, solved, direction, with_start, of_path
                     yield _solve_path, (common_argument, *task)
 
-    n_needed = weights.n_starts if isinstance(weights, ScaleWeights) else 0
     total = common.empty_sweep()
     done: dict[str, Part | None] = {}
     n_added = 0
@@ -362,20 +359,30 @@ def sweep(
                 finished = (
                     traversal == "paper"
                     and scales[-1].n_row_clusters <= surface.fewest[0]
-                    and numbers[n_added] + 1 >= n_needed
+                    and numbers[n_added] >= max(needed, default=0)
                 )
                 n_added += 1
     return total
 
 
-def _with_last(items: Iterable[Solved]) -> Iterator[tuple[Solved, bool]]:
-    """Yield each item, and whether it is the last one."""
-    items = iter(items)
-    item = next(items)
-    for following in items:
-        yield item, False
-        item = following
-    yield item, True
+def _numbered(
+    surface: Surface, scales: Iterator[Solved], farthest: float
+) -> Iterator[tuple[int, Solved, bool]]:
+    """Yield the number of steps to each scale of a chain, the scale, and whether it is the last.
+
+    No further than a number of steps.
+    """
+    first = solved = next(scales)
+    while solved is not None:
+        n_steps = _steps_between(surface, first, solved)
+        following = None if n_steps >= farthest else next(scales, None)
+        yield n_steps, solved, following is None
+        solved = following
+
+
+def _steps_between(surface: Surface, start: Solved, solved: Solved) -> int:
+    """Return the number of steps from one scale to another in one direction."""
+    return max(solved.scale.l - start.scale.l, solved.scale.k - start.scale.k) // surface.stride
 
 
 def _saved_path(place: str) -> tuple[str, None]:
@@ -389,22 +396,14 @@ def _solve_path(
     start: Solved,
     direction: Step,
     with_start: bool,
-    weights: CostWeights | Array,
+    weights: CostWeights | dict[int, float],
 ) -> tuple[str, Part]:
     """Return the sums over the scales of a path, with or without the one it starts from."""
     common: _SharedInputs = shared(common_argument)
     part = common.empty_sweep()
     # The thread limit of the calling process does not apply to other processes.
     with single_threaded_blas():
-        if with_start:
-            of_start = weights if isinstance(weights, CostWeights) else weights[:1]
-            for solved, weight in _weighted([start], of_start):
-                part.add(solved, weight)
-        path: Iterable[Solved] = common.surface.path(start, direction)
-        of_path = weights if isinstance(weights, CostWeights) else weights[1:]
-        if not common.outputs.keep_scales and not isinstance(weights, CostWeights):
-            path = islice(path, len(of_path))
-        for solved, weight in _weighted(path, of_path):
+        for solved, weight in _weighted(common, start, direction, with_start, weights):
             part.add(solved, weight)
             if common.stop.is_up:
                 break
@@ -412,16 +411,28 @@ def _solve_path(
 
 
 def _weighted(
-    path: Iterable[Solved], weights: CostWeights | Array
+    common: _SharedInputs,
+    start: Solved,
+    direction: Step,
+    with_start: bool,
+    weights: CostWeights | dict[int, float],
 ) -> Iterator[tuple[Solved, float]]:
-    """Yield scales with their weights; those past the end of the path go to its last scale."""
+    """Yield the scales of a path with their weights; those past its end go to its last scale."""
+    surface = common.surface
     if isinstance(weights, CostWeights):
+        path = chain([start] if with_start else [], surface.path(start, direction))
         yield from ((solved, weights(solved.scale.l, solved.scale.k)) for solved in path)
         return
-    last, n_solved = None, 0
-    for solved in path:
-        if last is not None:
-            yield last, float(weights[n_solved - 1 : n_solved].sum())
-        last, n_solved = solved, n_solved + 1
-    if last is not None:
-        yield last, float(weights[n_solved - 1 :].sum())
+    path = surface.path(start, direction, weights.keys())
+    last, is_counted, left = start, with_start, dict(weights)
+    while True:
+        n_steps = _steps_between(surface, start, last)
+        is_enough = not common.outputs.keep_scales and n_steps >= max(weights, default=0)
+        solved = None if is_enough else next(path, None)
+        if solved is None:
+            break
+        if is_counted:
+            yield last, left.pop(n_steps, 0.0)
+        last, is_counted = solved, True
+    if is_counted:
+        yield last, sum(left.values())

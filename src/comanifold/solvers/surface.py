@@ -11,11 +11,13 @@ paths depend on nothing but their own start: they can be solved in any order, or
   of the paper ends with the first path that leaves one row cluster.
 
 Past one cluster a cost changes nothing: those scales would repeat others and are left out. With a
-stride, every step multiplies a cost by so many powers of two at once.
+stride, every step multiplies a cost by so many powers of two at once. A surface that skips takes two
+steps at once where little of a large matrix is fused: the estimates change slowly there, and take
+most of the time.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -48,6 +50,10 @@ _MOST_DESCENTS = 25
 
 # Costs at which all is one cluster are reached long before.
 _MOST_STEPS = 200
+
+# Two steps at once are taken with so many blocks or more, which are this share of all entries.
+_MANY_BLOCKS = 8192
+_LARGE_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,26 @@ class Solved:
 
 
 class Surface:
-    """The scales of one matrix in standard units."""
+    """The scales of one matrix in standard units.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    row_graph, column_graph : Graph
+    method : SolverOptions
+    continuation : bool
+        Start each scale from the one before.
+    stride : int, default=1
+        Doublings of a cost in a step.
+    skip : bool, default=False
+        Take two steps at once where little is fused.
+
+    Attributes
+    ----------
+    fewest : pair of int
+        The numbers of connected components of the two graphs.
+    stride : int
+    """
 
     def __init__(
         self,
@@ -113,13 +138,15 @@ class Surface:
         *,
         continuation: bool,
         stride: int = 1,
+        skip: bool = False,
     ):
         self._problem = Problem.build(X, row_graph, column_graph, row_cost=1.0, column_cost=1.0)
         self.fewest = row_graph.n_components, column_graph.n_components
         self._method = method
         self._penalty = compile_penalty(method.penalty)
         self._continuation = continuation
-        self._stride = stride
+        self.stride = stride
+        self._n_large = max(_MANY_BLOCKS, _LARGE_SHARE * X.size) if skip else np.inf
         self._first_step: tuple[Solved | None, Solved | None] = None, None
 
     def solve(self, l: int, k: int, start: Solved | None = None) -> Solved:
@@ -184,24 +211,39 @@ class Surface:
             outcome = minimise(problem, constant.estimate, self._penalty)
         return outcome
 
-    def chain(self, start: Solved, traversal: str) -> Iterator[Solved]:
-        """Yield `start` and the other scales that paths start from."""
+    def chain(
+        self, start: Solved, traversal: str, stops: Collection[int] = ()
+    ) -> Iterator[Solved]:
+        """Yield `start` and the other scales that paths start from.
+
+        `stops` are numbers of steps from the start at which no scale is skipped.
+        """
         step = TRAVERSALS[traversal][0]
         yield start
         # Once a mode is one cluster, going on would repeat the path of the other.
-        for _ in range(_MOST_STEPS):
-            if any(self.is_fused(start, mode) for mode in range(2) if step[mode]):
-                return
-            start = self._step(start, step)
-            yield start
+        modes = [mode for mode in range(2) if step[mode]]
+        yield from self._walk(start, step, stops, modes)
 
-    def path(self, start: Solved, step: Step) -> Iterator[Solved]:
-        """Yield the scales beyond `start`, until the mode whose cost grows has one cluster left."""
-        mode = step.index(1)
-        for _ in range(_MOST_STEPS):
-            if self.is_fused(start, mode):
-                return
-            start = self._step(start, step)
+    def path(
+        self, start: Solved, step: Step, stops: Collection[int] = ()
+    ) -> Iterator[Solved]:
+        """Yield the scales beyond `start`, until the mode whose cost grows has one cluster left.
+
+        `stops` are numbers of steps from the start at which no scale is skipped.
+        """
+        yield from self._walk(start, step, stops, [step.index(1)])
+
+    def _walk(
+        self, start: Solved, step: Step, stops: Collection[int], modes: list[int]
+    ) -> Iterator[Solved]:
+        """Yield the scales in a direction, until one of the modes has one cluster left."""
+        n_steps = 0
+        while n_steps < _MOST_STEPS and not any(self.is_fused(start, mode) for mode in modes):
+            n_more = 1
+            if start.iterate.V.size >= self._n_large and n_steps + 1 not in stops:
+                n_more = 2
+            start = self._step(start, step, n_more)
+            n_steps += n_more
             yield start
 
     def start(self) -> Solved:
@@ -256,13 +298,13 @@ class Surface:
             )
         )
 
-    def _step(self, start: Solved, step: Step) -> Solved:
-        """Solve the next scale in a direction."""
+    def _step(self, start: Solved, step: Step, n_steps: int = 1) -> Solved:
+        """Solve the scale that is some steps away in a direction."""
         # The search for the start has been one step ahead.
-        if step == (1, 1) and start is self._first_step[0]:
+        if step == (1, 1) and n_steps == 1 and start is self._first_step[0]:
             return self._first_step[1]
-        l, k = start.scale.l + self._stride * step[0], start.scale.k + self._stride * step[1]
-        return self.solve(l, k, start)
+        away = self.stride * n_steps
+        return self.solve(start.scale.l + away * step[0], start.scale.k + away * step[1], start)
 
     def is_fused(self, solved: Solved, mode: int) -> bool:
         """Whether each connected component of a mode is one cluster."""
