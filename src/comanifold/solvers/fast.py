@@ -24,8 +24,8 @@ from .certificate import (
     certain_modes,
     find_potentials,
 )
-from .kernels.descent import Schedule, descend
-from .kernels.quadratic import lower_quadratic, quadratic_residual
+from .kernels.descent import N_ROOMS, Schedule, descend
+from .kernels.quadratic import lower_quadratic_in, quadratic_residual
 from .multipliers import minimise_by_multipliers
 from .problem import Array, Iterate, Outcome, Problem, own
 
@@ -115,6 +115,7 @@ def run_descent(
         schedule,
         int(max_iter),
         float(tol),
+        np.empty((N_ROOMS, iterate.V.size)),
     )
     compiled.raise_errors()
     fused = replace(iterate, problem=Problem.from_plain(blocks), V=V)
@@ -337,12 +338,12 @@ def _smoothed_data(problem: Problem, penalty: Penalty) -> Array:
     The paper starts from the mean of the observed entries, with separate first weights: under the
     weights of the penalty itself a constant matrix would be a stationary point.
     """
-    V, R = np.zeros_like(problem.means), np.empty_like(problem.means)
+    V = np.zeros_like(problem.means)
+    R, *room = (np.empty_like(V) for _ in range(3))
     sizes = problem.row_sizes, problem.column_sizes
     adjacency = problem.rows.adjacency, problem.columns.adjacency
     weights = problem.first_slopes(penalty)
     quadratic_residual(V, problem.means, problem.counts, *sizes, *adjacency, *weights, R)
-    lower_quadratic(
-        V, R, problem.counts, *sizes, *adjacency, *weights, _START_STEPS, _START_REDUCTION
-    )
+    stop = _START_STEPS, _START_REDUCTION
+    lower_quadratic_in(V, R, problem.counts, *sizes, *adjacency, *weights, *stop, *room)
     return problem.clip(V)

@@ -15,6 +15,9 @@ from . import inlined, kernel
 # Slopes are at most this: an infinite one times a length of zero would not be a number.
 STEEPEST = 1e300
 
+# Numbers in a tile of rows: a quarter of a megabyte.
+TILE_SIZE = 1 << 15
+
 
 @intrinsic
 def _call(_, address, z, parameters, out, n):  # noqa: ARG001, types
@@ -84,12 +87,43 @@ def edge_norms(V, edges, sizes):
 
 
 @kernel
+def column_edge_norms(V, edges, sizes, tile):
+    """z[e] = sqrt(sum_a sizes[a] (V[a, i] - V[a, j])^2) for e = (i, j), a tile of rows at a time."""
+    n_lanes = tile.shape[1]
+    size = np.zeros(n_lanes)
+    norms = np.zeros(edges.shape[0])
+    for first in range(0, V.shape[0], n_lanes):
+        load_tile(V, first, tile)
+        for lane in range(n_lanes):
+            size[lane] = sizes[first + lane] if first + lane < V.shape[0] else 0.0
+        for e in range(edges.shape[0]):
+            vi, vj = tile[edges[e, 0]], tile[edges[e, 1]]
+            total = 0.0
+            for lane in range(n_lanes):
+                d = vi[lane] - vj[lane]
+                total += size[lane] * d * d
+            norms[e] += total
+    for e in range(edges.shape[0]):
+        norms[e] = np.sqrt(norms[e])
+    return norms
+
+
+@kernel
 def laplacian(V, adjacency, weights, out):
-    """out = L(weights) V, as sums of differences: w (v_i - v_j) keeps its digits for large w."""
+    """out = L(weights) V."""
+    row_laplacian(V, 0, V.shape[0], adjacency, weights, out, 0)
+
+
+@kernel
+def row_laplacian(V, first, stop, adjacency, weights, out, offset):
+    """out[i - offset] = row i of L(weights) V for some rows, as sums of differences.
+
+    w (v_i - v_j) keeps its digits for large w.
+    """
     start, neighbor, edge = adjacency
-    m, n = V.shape
-    for i in range(m):
-        v, o = V[i], out[i]
+    n = V.shape[1]
+    for i in range(first, stop):
+        v, o = V[i], out[i - offset]
         for b in range(n):
             o[b] = 0.0
         k, end = start[i], start[i + 1]
@@ -107,6 +141,43 @@ def laplacian(V, adjacency, weights, out):
             for b in range(n):
                 o[b] += w0 * (v[b] - v0[b])
             k += 1
+
+
+@kernel
+def new_tile(m, n):
+    """Room for some rows of an m x n matrix, as columns: a multiple of 8, that fit the caches."""
+    n_lanes = min(max(TILE_SIZE // n, 8), 64, m + 7)
+    return np.empty((n, n_lanes - n_lanes % 8))
+
+
+@kernel
+def load_tile(V, first, tile):
+    """tile = rows of V from `first` on, as columns; past the last row, that row again."""
+    last = V.shape[0] - 1
+    for i in range(0, tile.shape[1], 8):
+        k = first + i
+        v0, v1 = V[min(k, last)], V[min(k + 1, last)]
+        v2, v3 = V[min(k + 2, last)], V[min(k + 3, last)]
+        v4, v5 = V[min(k + 4, last)], V[min(k + 5, last)]
+        v6, v7 = V[min(k + 6, last)], V[min(k + 7, last)]
+        for j in range(tile.shape[0]):
+            t = tile[j, i : i + 8]
+            t[0], t[1], t[2], t[3] = v0[j], v1[j], v2[j], v3[j]
+            t[4], t[5], t[6], t[7] = v4[j], v5[j], v6[j], v7[j]
+
+
+@kernel
+def column_laplacian(V, first, adjacency, weights, tile, image, out):
+    """out = rows of V L(weights) from `first` on, as many as a tile has; `image` is room for it."""
+    load_tile(V, first, tile)
+    laplacian(tile, adjacency, weights, image)
+    for i in range(0, tile.shape[1], 8):
+        o0, o1, o2, o3 = out[i], out[i + 1], out[i + 2], out[i + 3]
+        o4, o5, o6, o7 = out[i + 4], out[i + 5], out[i + 6], out[i + 7]
+        for j in range(tile.shape[0]):
+            t = image[j, i : i + 8]
+            o0[j], o1[j], o2[j], o3[j] = t[0], t[1], t[2], t[3]
+            o4[j], o5[j], o6[j], o7[j] = t[4], t[5], t[6], t[7]
 
 
 @kernel

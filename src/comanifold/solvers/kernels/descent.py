@@ -15,16 +15,18 @@ from ..problem import Problem, contract, from_plain, plain
 from . import inlined, kernel
 from .blocks import (
     block_means,
+    column_edge_norms,
     component_labels,
     edge_costs,
     edge_norms,
     is_identity,
     majoriser_weights,
     n_labels,
+    new_tile,
     transpose,
 )
-from .merge import agglomerate, independent_edges, pair_bounds
-from .quadratic import lower_quadratic, quadratic_residual
+from .merge import agglomerate, gradient_norms, independent_edges, may_pay, pair_bounds
+from .quadratic import lower_quadratic_in, quadratic_residual
 
 # Steps of conjugate gradients per majoriser, and the factor by which they should lower its
 # residual: the majoriser moves on before an exact solution would pay.
@@ -42,6 +44,12 @@ LEAST_GAIN = 1e-9
 LONGER = 1.5
 LONGEST = 4.0
 SHORTER = 0.3
+
+
+# Arrays as long as the estimate that a descent works in: the residual, two of conjugate gradients,
+# and three estimates. Given from outside, since memory that compiled code asks for is mapped anew,
+# page by page, each time.
+N_ROOMS = 6
 
 
 class Schedule(NamedTuple):
@@ -78,10 +86,9 @@ class State(NamedTuple):
 @kernel
 def evaluated(problem, V, penalty):
     """The state of the estimate V."""
-    Vt = np.empty((V.shape[1], V.shape[0]))
-    transpose(V, Vt)
     row_norms = edge_norms(V, problem.rows.pairs, problem.column_sizes)
-    column_norms = edge_norms(Vt, problem.columns.pairs, problem.row_sizes)
+    tile = new_tile(V.shape[0], V.shape[1])
+    column_norms = column_edge_norms(V, problem.columns.pairs, problem.row_sizes, tile)
     counts, means = problem.counts, problem.means
     data = 0.0
     for a in range(V.shape[0]):
@@ -132,12 +139,34 @@ def merged(state, penalty, least_gain, by_pairs):
     problem, V = state.problem, state.V
     m, n = V.shape
     least_gain = least_gain * state.objective
-    Vt, counts, means = np.empty((n, m)), np.empty((n, m)), np.empty((n, m))
-    transpose(V, Vt)
-    transpose(problem.counts, counts)
-    transpose(problem.means, means)
     rows, columns = problem.rows, problem.columns
     row_sizes, column_sizes = problem.row_sizes, problem.column_sizes
+    row_costs = edge_costs(state.row_norms, rows.weights, penalty)
+    column_costs = edge_costs(state.column_norms, columns.weights, penalty)
+    row_w = majoriser_weights(state.row_norms, rows.weights, penalty)
+    column_w = majoriser_weights(state.column_norms, columns.weights, penalty)
+    rows_may = columns_may = True
+    if not by_pairs:
+        row_slopes, column_slopes = gradient_norms(
+            V, problem.counts, problem.means, row_sizes, column_sizes, rows.adjacency,
+            columns.adjacency, row_w, column_w,
+        )  # fmt: skip
+        rows_may = may_pay(
+            rows, row_sizes, state.row_norms, row_costs, row_w, row_slopes, least_gain
+        )
+        columns_may = may_pay(
+            columns, column_sizes, state.column_norms, column_costs, column_w, column_slopes,
+            least_gain,
+        )  # fmt: skip
+    row_labels, row_gain = np.arange(m), 0.0
+    column_labels, column_gain = np.arange(n), 0.0
+    if not (rows_may or columns_may):
+        return state, row_labels, column_labels
+    Vt, counts, means = np.empty((n, m)), np.empty((n, m)), np.empty((n, m))
+    if columns_may:
+        transpose(V, Vt)
+        transpose(problem.counts, counts)
+        transpose(problem.means, means)
     if by_pairs:
         bounds = pair_bounds(
             V, problem.counts, problem.means, row_sizes, column_sizes,
@@ -151,16 +180,16 @@ def merged(state, penalty, least_gain, by_pairs):
         chosen, change = independent_edges(bounds, least_gain, columns)
         column_labels, column_gain = component_labels(n, columns.pairs, chosen), -change
     else:
-        row_labels, row_gain = agglomerate(
-            V, problem.counts, problem.means, row_sizes, column_sizes, rows.pairs,
-            edge_costs(state.row_norms, rows.weights, penalty),
-            majoriser_weights(state.row_norms, rows.weights, penalty), least_gain,
-        )  # fmt: skip
-        column_labels, column_gain = agglomerate(
-            Vt, counts, means, column_sizes, row_sizes, columns.pairs,
-            edge_costs(state.column_norms, columns.weights, penalty),
-            majoriser_weights(state.column_norms, columns.weights, penalty), least_gain,
-        )  # fmt: skip
+        if rows_may:
+            row_labels, row_gain = agglomerate(
+                V, problem.counts, problem.means, row_sizes, column_sizes, rows.pairs, row_costs,
+                row_w, least_gain,
+            )  # fmt: skip
+        if columns_may:
+            column_labels, column_gain = agglomerate(
+                Vt, counts, means, column_sizes, row_sizes, columns.pairs, column_costs, column_w,
+                least_gain,
+            )  # fmt: skip
     # Both modes, or one: the bounds of the two do not add up.
     rows_apart, columns_apart = np.arange(m), np.arange(n)
     rows_first = row_gain >= column_gain
@@ -178,12 +207,12 @@ def merged(state, penalty, least_gain, by_pairs):
 
 
 @kernel
-def _residual(state, penalty):
+def _residual(state, penalty, room):
     """Majoriser weights of the edges, and minus the gradient of the objective."""
     problem = state.problem
     row_w = majoriser_weights(state.row_norms, problem.rows.weights, penalty)
     column_w = majoriser_weights(state.column_norms, problem.columns.weights, penalty)
-    R = np.empty(state.V.shape)
+    R = _shaped(room, state.V)
     quadratic_residual(
         state.V, problem.means, problem.counts, problem.row_sizes, problem.column_sizes,
         problem.rows.adjacency, problem.columns.adjacency, row_w, column_w, R,
@@ -251,28 +280,43 @@ def _follow(last, labels, before, rows, columns):
 
 
 @inlined
-def _extrapolated(V, last, step):
-    """V + step (V - last)."""
-    farther = np.empty(V.shape)
+def _shaped(room, like):
+    """The first part of an array, as a matrix of the same shape as another."""
+    return room[: like.size].reshape(like.shape)
+
+
+@inlined
+def _other_slot(one, other):
+    """One of the three rooms for estimates that is not among two of them."""
+    for slot in range(3, 6):
+        if slot != one and slot != other:
+            return slot
+    return -1
+
+
+@inlined
+def _extrapolated(V, last, step, farther):
+    """farther = V + step (V - last)."""
     for a in range(V.shape[0]):
         for b in range(V.shape[1]):
             farther[a, b] = V[a, b] + step * (V[a, b] - last[a, b])
-    return farther
 
 
 @kernel
-def descend(problem, V, penalty, schedule, max_iter, tol):
+def descend(problem, V, penalty, schedule, max_iter, tol, room):
     """Lower the objective from V until its relative gradient is below `tol` and no merger pays.
 
     At the end the estimate is clipped to the range of the data and what is close is fused. With
     max_iter = 0 that is all. Returns the problem and the values of the remaining blocks, labels
     of their rows and columns, the objectives, the number of iterations, the relative norm of the
-    gradient, and an upper bound on its norm on all entries of the matrix.
+    gradient, and an upper bound on its norm on all entries of the matrix. `room` has `N_ROOMS` rows
+    as long as V.
     """
     n_observed = problem.counts.sum()
     labels = np.arange(V.shape[0]), np.arange(V.shape[1])
     state = evaluated(problem, V, penalty)
     last = V  # where the last majoriser has led, to extrapolate from
+    state_slot = last_slot = -1  # their rooms, if they are in one
     history = [state.objective]
     merge_at, since_merging, step = schedule.merge_at, 0, schedule.extrapolation
     n_iter = 0
@@ -282,7 +326,8 @@ def descend(problem, V, penalty, schedule, max_iter, tol):
         state, rows, columns = collapsed(state, penalty, CLOSE)
         if state.V.shape != last.shape:
             last, labels = _follow(last, labels, before, rows, columns)
-        row_w, column_w, R = _residual(state, penalty)
+            state_slot = last_slot = -1
+        row_w, column_w, R = _residual(state, penalty, room[0])
         residual = _relative_norm(state.problem, R, n_observed)
         if is_done:
             break
@@ -296,8 +341,9 @@ def descend(problem, V, penalty, schedule, max_iter, tol):
                         state, rows, columns = merged(state, penalty, LEAST_GAIN, by_pairs)
                 if state.V.shape != last.shape:
                     last, labels = _follow(last, labels, before, rows, columns)
+                    state_slot = last_slot = -1
                     history.append(state.objective)
-                    row_w, column_w, R = _residual(state, penalty)
+                    row_w, column_w, R = _residual(state, penalty, room[0])
                 elif residual <= tol:
                     is_done = True
                 else:
@@ -306,22 +352,28 @@ def descend(problem, V, penalty, schedule, max_iter, tol):
         if not is_done:
             n_iter += 1
             since_merging += 1
-            blocks, V = state.problem, state.V.copy()
-            lower_quadratic(
+            following = _other_slot(state_slot, last_slot)
+            blocks, V = state.problem, _shaped(room[following], state.V)
+            V[:] = state.V
+            lower_quadratic_in(
                 V, R, blocks.counts, blocks.row_sizes, blocks.column_sizes, blocks.rows.adjacency,
                 blocks.columns.adjacency, row_w, column_w, CG_STEPS, CG_REDUCTION,
+                _shaped(room[1], V), _shaped(room[2], V),
             )  # fmt: skip
             lower = evaluated(blocks, V, penalty)
             if lower.objective <= state.objective:
-                state = lower
+                state, state_slot = lower, following
                 if step > 0.0:
-                    farther = evaluated(blocks, _extrapolated(V, last, step), penalty)
+                    slot = _other_slot(following, last_slot)
+                    beyond = _shaped(room[slot], V)
+                    _extrapolated(V, last, step, beyond)
+                    farther = evaluated(blocks, beyond, penalty)
                     if farther.objective < lower.objective:
-                        state = farther
+                        state, state_slot = farther, slot
                         step = min(LONGER * step, LONGEST)
                     else:
                         step *= SHORTER
-                last = V
+                last, last_slot = V, following
             else:  # nothing left to gain but rounding errors
                 is_done = True
         if is_done:
@@ -331,4 +383,5 @@ def descend(problem, V, penalty, schedule, max_iter, tol):
     if state.objective < history[-1]:
         history.append(state.objective)
     bound = _gradient_bound(state, row_w, column_w)
-    return plain(state.problem), state.V, labels, np.array(history), n_iter, residual, bound
+    V = state.V.copy()  # not in the room, which can be much larger
+    return plain(state.problem), V, labels, np.array(history), n_iter, residual, bound

@@ -23,7 +23,7 @@ mode.
 import numpy as np
 
 from . import inlined, kernel
-from .blocks import evaluate, first_come_labels
+from .blocks import column_laplacian, evaluate, first_come_labels, new_tile, row_laplacian
 
 
 @kernel
@@ -123,6 +123,61 @@ def _sorted_below(values, bound):
 
 
 @kernel
+def gradient_norms(V, counts, means, row_sizes, column_sizes, rows, columns, row_w, column_w):
+    """The norm of F_a for each row cluster, dual to that of lengths, and for each column cluster."""
+    m, n = V.shape
+    tile, image = new_tile(m, n), new_tile(m, n)
+    n_lanes = tile.shape[1]
+    by_rows, by_columns = np.empty((n_lanes, n)), np.empty((n_lanes, n))
+    row_norms, column_norms = np.zeros(m), np.zeros(n)
+    for first in range(0, m, n_lanes):
+        stop = min(first + n_lanes, m)
+        row_laplacian(V, first, stop, rows, row_w, by_rows, first)
+        column_laplacian(V, first, columns, column_w, tile, image, by_columns)
+        for a in range(first, stop):
+            v, count, mean, size = V[a], counts[a], means[a], row_sizes[a]
+            lr, lc = by_rows[a - first], by_columns[a - first]
+            total = 0.0
+            for b in range(n):
+                data = count[b] * (v[b] - mean[b])
+                of_row = data + column_sizes[b] * lr[b]
+                total += of_row * of_row / column_sizes[b]
+                of_column = data + size * lc[b]
+                column_norms[b] += of_column * of_column / size
+            row_norms[a] = np.sqrt(total)
+    for b in range(n):
+        column_norms[b] = np.sqrt(column_norms[b])
+    return row_norms, column_norms
+
+
+@kernel
+def may_pay(edges, sizes, lengths, costs, majoriser, gradients, least_gain):
+    """Whether fusing the ends of an edge could lower the bound by `least_gain`, by their norms."""
+    pairs, _, adjacency = edges
+    start, _, edge = adjacency
+    Q = np.zeros(sizes.shape[0])
+    for i in range(Q.shape[0]):
+        for k in range(start[i], start[i + 1]):
+            Q[i] += majoriser[edge[k]]
+    for e in range(pairs.shape[0]):
+        a, b = pairs[e, 0], pairs[e, 1]
+        if _is_possible(sizes, Q, a, b, majoriser[e], costs[e], lengths[e], gradients, least_gain):
+            return True
+    return False
+
+
+@inlined
+def _is_possible(sizes, Q, a, b, shared, own, length, gradients, least_gain):
+    """Whether the least that the bound can change by when a and b are fused is low enough.
+
+    Not counted is the curvature of the data term, which is not negative.
+    """
+    slope = (sizes[b] * gradients[a] + sizes[a] * gradients[b]) / (sizes[a] + sizes[b]) * length
+    stretch = _stretch(sizes, Q, a, b, shared) * length * length
+    return not stretch - slope - own >= -least_gain
+
+
+@kernel
 def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, majoriser, least_gain):
     """Labels of clusters that lower the bound when fused, and by how much they lower it.
 
@@ -179,10 +234,8 @@ def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, majoriser, l
     possible = np.empty(n_edges, dtype=np.bool_)
     for e in range(n_edges):
         a, b = pairs[e, 0], pairs[e, 1]
-        total = sizes[a] + sizes[b]
-        slope = (sizes[b] * norms[a] + sizes[a] * norms[b]) / total * np.sqrt(squares[e])
-        stretch = _stretch(sizes, Q, a, b, q[e]) * squares[e]
-        possible[e] = not stretch - slope - g[e] >= -least_gain
+        length = np.sqrt(squares[e])
+        possible[e] = _is_possible(sizes, Q, a, b, q[e], g[e], length, norms, least_gain)
 
     gained = 0.0
     change = np.empty(n_edges)

@@ -11,8 +11,8 @@ with the graph Laplacians Lr and Lc: the mask stays in it, and nothing is filled
 
 import numpy as np
 
-from . import inlined, kernel
-from .blocks import laplacian, transpose
+from . import kernel
+from .blocks import column_laplacian, new_tile, row_laplacian
 
 
 @kernel
@@ -26,15 +26,6 @@ def _degrees(adjacency, weights):
     return degrees
 
 
-@inlined
-def _apply_edges(V, rows, columns, row_w, column_w, by_rows, by_columns, Vt, LVt):
-    """by_rows = Lr(row_w) V and by_columns = V Lc(column_w), with room to transpose in."""
-    laplacian(V, rows, row_w, by_rows)
-    transpose(V, Vt)
-    laplacian(Vt, columns, column_w, LVt)
-    transpose(LVt, by_columns)
-
-
 @kernel
 def quadratic_residual(
     V, means, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, R
@@ -44,65 +35,90 @@ def quadratic_residual(
     Minus the gradient, at V, of the data term plus the quadratic with these edge weights.
     """
     m, n = V.shape
-    LV, Vt, LVt = np.empty((m, n)), np.empty((n, m)), np.empty((n, m))
-    _apply_edges(V, rows, columns, row_w, column_w, R, LV, Vt, LVt)
-    for a in range(m):
-        v, r, lv, mean, count, size = V[a], R[a], LV[a], means[a], counts[a], row_sizes[a]
-        for b in range(n):
-            r[b] = count[b] * (mean[b] - v[b]) - column_sizes[b] * r[b] - size * lv[b]
+    tile, image = new_tile(m, n), new_tile(m, n)
+    n_lanes = tile.shape[1]
+    by_rows, by_columns = np.empty((n_lanes, n)), np.empty((n_lanes, n))
+    for first in range(0, m, n_lanes):
+        stop = min(first + n_lanes, m)
+        row_laplacian(V, first, stop, rows, row_w, by_rows, first)
+        column_laplacian(V, first, columns, column_w, tile, image, by_columns)
+        for a in range(first, stop):
+            v, r, mean, count, size = V[a], R[a], means[a], counts[a], row_sizes[a]
+            lr, lc = by_rows[a - first], by_columns[a - first]
+            for b in range(n):
+                r[b] = count[b] * (mean[b] - v[b]) - column_sizes[b] * lr[b] - size * lc[b]
 
 
 @kernel
 def lower_quadratic(
     V, R, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, max_steps, reduction
 ):
+    """Conjugate gradient steps on the quadratic majoriser; see `lower_quadratic_in`."""
+    lower_quadratic_in(
+        V, R, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, max_steps,
+        reduction, np.empty(V.shape), np.empty(V.shape),
+    )  # fmt: skip
+
+
+@kernel
+def lower_quadratic_in(
+    V, R, counts, row_sizes, column_sizes, rows, columns, row_w, column_w, max_steps, reduction,
+    P, AP,
+):  # fmt: skip
     """Jacobi-preconditioned CG steps on the quadratic majoriser, from V and in place.
 
     The matrix of the system is  counts * V + Lr(row_w) V diag(column_sizes)
     + diag(row_sizes) V Lc(column_w),  and R its residual at V, which is overwritten. Every step
-    lowers the majoriser. Stops once the preconditioned residual has fallen by `reduction`.
+    lowers the majoriser. Stops once the preconditioned residual has fallen by `reduction`. P and
+    AP are room for two more matrices.
     """
     m, n = V.shape
     row_degree, column_degree = _degrees(rows, row_w), _degrees(columns, column_w)
-    Vt, LVt = np.empty((n, m)), np.empty((n, m))
-    AP, PL, P, inverse = np.empty((m, n)), np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
+    tile, image = new_tile(m, n), new_tile(m, n)
+    n_lanes = tile.shape[1]
+    by_columns = np.empty((n_lanes, n))
     rz = 0.0
     for a in range(m):
-        p, r, inv, count = P[a], R[a], inverse[a], counts[a]
-        size, degree = row_sizes[a], row_degree[a]
+        p, r, count, size, degree = P[a], R[a], counts[a], row_sizes[a], row_degree[a]
         for b in range(n):
             d = count[b] + degree * column_sizes[b] + size * column_degree[b]
             # Where nothing is observed and no edge has a weight, V stays as it is.
-            inv[b] = 1.0 / d if d > 0.0 else 1.0
-            p[b] = r[b] * inv[b]
+            p[b] = r[b] / d if d > 0.0 else r[b]
             rz += r[b] * p[b]
     target = rz * reduction * reduction
 
     for _ in range(max_steps):
         if not rz > target:
             return
-        _apply_edges(P, rows, columns, row_w, column_w, AP, PL, Vt, LVt)
         curvature = 0.0
-        for a in range(m):
-            p, ap, pl, count, size = P[a], AP[a], PL[a], counts[a], row_sizes[a]
-            for b in range(n):
-                x = column_sizes[b] * ap[b] + size * pl[b] + count[b] * p[b]
-                ap[b] = x
-                curvature += p[b] * x
+        for first in range(0, m, n_lanes):
+            stop = min(first + n_lanes, m)
+            row_laplacian(P, first, stop, rows, row_w, AP, 0)
+            column_laplacian(P, first, columns, column_w, tile, image, by_columns)
+            for a in range(first, stop):
+                p, ap, pl, count, size = P[a], AP[a], by_columns[a - first], counts[a], row_sizes[a]
+                for b in range(n):
+                    x = column_sizes[b] * ap[b] + size * pl[b] + count[b] * p[b]
+                    ap[b] = x
+                    curvature += p[b] * x
         if not curvature > 0.0:
             return
         alpha = rz / curvature
         rz_new = 0.0
         for a in range(m):
-            v, p, r, ap, inv = V[a], P[a], R[a], AP[a], inverse[a]
+            v, p, r, ap, count = V[a], P[a], R[a], AP[a], counts[a]
+            size, degree = row_sizes[a], row_degree[a]
             for b in range(n):
+                d = count[b] + degree * column_sizes[b] + size * column_degree[b]
                 v[b] += alpha * p[b]
                 x = r[b] - alpha * ap[b]
                 r[b] = x
-                rz_new += x * x * inv[b]
+                x = x / d if d > 0.0 else x
+                ap[b] = x  # from here on the preconditioned residual
+                rz_new += x * r[b]
         beta = rz_new / rz
         rz = rz_new
         for a in range(m):
-            p, r, inv = P[a], R[a], inverse[a]
+            p, ap = P[a], AP[a]
             for b in range(n):
-                p[b] = r[b] * inv[b] + beta * p[b]
+                p[b] = ap[b] + beta * p[b]
