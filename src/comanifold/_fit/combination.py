@@ -86,7 +86,7 @@ class Stacking:
         return float(weights @ self._products.sum(axis=0) @ weights) / max(self._sizes.sum(), 1)
 
     def cross_fitted(self) -> Array:
-        """Return predictions of the held-out entries, each with weights learned from other parts."""
+        """Return predictions of the held-out entries, each with weights from other parts."""
         predicted = np.empty(len(self._predictions))
         for number in range(_N_PARTS):
             own = self._part == number

@@ -19,6 +19,7 @@ Fazel, Hindi and Boyd (2003), Log-det heuristic for matrix rank minimization. Mo
 (2012), Iterative reweighted algorithms for matrix rank minimization, JMLR 13.
 """
 
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -41,11 +42,12 @@ _LARGEST_RIDGE, _SMALLEST_RIDGE = 10.0, 1e-10
 _RATIO = 10.0**-0.5
 _N_RIDGES = 1 + round(np.log(_SMALLEST_RIDGE / _LARGEST_RIDGE) / np.log(_RATIO))
 
-# A path ends when so many ridges in a row did not lower the held-out error, or one raised it by
-# more than this part. Gains can be small at first: at 95% missing those of the first ridges were
-# below 0.1%.
+# A path ends when so many ridges in a row did not lower the squared held-out error by this part, or
+# when one raised it by more than a second part. The first do not count until the error has fallen
+# below a third part of that at the start: with most entries missing, large ridges change next to
+# nothing.
 _PATIENCE = 2
-_CLEARLY_WORSE = 0.02
+_HARDLY_BETTER, _CLEARLY_WORSE, _HAS_FALLEN = 0.002, 0.05, 0.9
 
 # Iterations for one ridge: at most so many, and fewer once the estimates change by less than this
 # part of the deviation that the ridge allows. Conjugate gradient steps in each.
@@ -100,10 +102,13 @@ PATH_KINDS = tuple(
     PathKind(effects, variance) for effects in (False, True) for variance in (False, True)
 )
 
-# The path whose estimates the first graphs are built from, and how many of its steps are tried:
-# smaller ridges than 0.001 hardly change the nearest neighbours.
+# The path whose estimates the first graphs are built from where no weights are learned, and its
+# step where nothing can be held out.
 FOR_GRAPHS = PathKind(effects=False, variance=False)
-_N_STEPS_FOR_GRAPHS = 10
+_STEP_WITHOUT_JUDGEMENT = 4
+
+# Steps by which a path that continues that of a part of the matrix goes back.
+_STEPS_BACK = 2
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,15 @@ class CompletionPath:
             self._model.solve(number)
         self._has_ridge = number >= 0
 
+    def solve_all(self, steps: Iterable[int]) -> None:
+        """Go to one step after the other."""
+        for step in steps:
+            self.solve(step)
+
+    def filled(self, X: Array) -> Array:
+        """Return X with missing entries filled in."""
+        return np.where(np.isnan(X), self.estimate(), X)
+
     def estimate(self) -> Array:
         """Return the estimate of the whole matrix at the last step."""
         offsets = self._offsets()
@@ -211,51 +225,53 @@ class PredictedPath(NamedTuple):
     best: CompletionPath
 
 
-def predict_along_path(
-    held_out: HeldOut, kind: PathKind, max_steps: int | None = None
-) -> PredictedPath:
+def predict_along_path(held_out: HeldOut, kind: PathKind) -> PredictedPath:
     """Return the held-out entries as predicted at each step of a path.
 
-    The path ends where the predictions no longer improve, or after `max_steps`.
+    The path ends where the predictions no longer improve.
     """
     predictions: list[Array] = []
     errors: list[float] = []
     path = CompletionPath(held_out.rest(), kind)
     best, n_worse = path, 0
-    for step in range(kind.n_steps if max_steps is None else max_steps):
+    for step in range(kind.n_steps):
         path.solve(step)
         predictions.append(path.at(held_out.rows, held_out.columns))
         error = float(np.mean((predictions[-1] - held_out.values) ** 2))
-        if error < min(errors, default=np.inf):
-            best, n_worse = path.copy(), 0
-        else:
-            n_worse += 1
+        least = min(errors, default=np.inf)
         errors.append(error)
-        if n_worse == _PATIENCE or error > (1.0 + _CLEARLY_WORSE) * min(errors):
+        if error < least:
+            best = path.copy()
+        is_better = error < (1.0 - _HARDLY_BETTER) * least
+        n_worse = 0 if is_better or error > _HAS_FALLEN * errors[0] else n_worse + 1
+        if n_worse == _PATIENCE or error > (1.0 + _CLEARLY_WORSE) * least:
             break
     return PredictedPath(np.array(predictions), np.array(errors), best)
 
 
 def complete_for_graphs(X: Array) -> Array:
-    """Return X filled in, at the step that predicts entries held out of X best.
+    """Return X filled in, at the step of a path that predicts entries held out of X best.
 
     It depends on nothing but X: in a fit to a part of the entries, the others have no influence.
     """
     held_out = HeldOut(X, in_parts=True)
-    step, start = 4, None  # in the middle, where no entry can be spared
-    if held_out.values.size:
-        found = predict_along_path(held_out, FOR_GRAPHS, _N_STEPS_FOR_GRAPHS)
-        step, start = int(np.argmin(found.errors)), found.best
-    return filled_at_step(X, step, start)
+    if not held_out.values.size:  # no entry can be spared: a step in the middle
+        path = CompletionPath(X, FOR_GRAPHS)
+        path.solve_all(range(_STEP_WITHOUT_JUDGEMENT + 1))
+        return path.filled(X)
+    found = predict_along_path(held_out, FOR_GRAPHS)
+    return continue_path(X, found.best, int(np.argmin(found.errors))).filled(X)
 
 
-def filled_at_step(X: Array, step: int, start: CompletionPath | None) -> Array:
-    """Return X filled in at a step of the path for graphs, solved from a path at that step."""
-    path = CompletionPath(X, FOR_GRAPHS, start)
-    for number in range(step) if start is None else ():
-        path.solve(number)
-    path.solve(step)
-    return np.where(np.isnan(X), path.estimate(), X)
+def continue_path(X: Array, start: CompletionPath, step: int) -> CompletionPath:
+    """Return the path of X at a step, from that of X without some entries.
+
+    It begins some steps before: this found better local minima than to go on from the step itself,
+    and than to follow the whole path.
+    """
+    path = CompletionPath(X, start.kind, start)
+    path.solve_all(range(max(step - _STEPS_BACK, 0), step + 1))
+    return path
 
 
 def effects_gain(held_out: HeldOut) -> float:

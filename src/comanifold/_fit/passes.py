@@ -22,12 +22,11 @@ from .completion import (
     FOR_GRAPHS,
     PATH_KINDS,
     Completion,
-    CompletionPath,
     PathKind,
     PredictedPath,
     complete_for_graphs,
+    continue_path,
     effects_gain,
-    filled_at_step,
     predict_along_path,
 )
 from .settings import Execution, Settings
@@ -128,13 +127,13 @@ def run_passes(
             swept.normalise()
         return _result(inputs, swept, [], _Judgement.empty(X.shape))
     paths = [_complete_fold(fold, execution) for fold in folds]
-    step = _best_step([of_fold[FOR_GRAPHS] for of_fold in paths])
-    completed = filled_at_step(X, step, paths[0][FOR_GRAPHS].best)
+    kind, step = _best_completion(paths)
+    completed = continue_path(X, paths[0][kind].best, step).filled(X)
     inputs = _prepare_last_pass(X, settings, execution, stride, "pass", completed=completed)
     first = inputs.first.scale
     rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
     judged = [
-        _judge(fold, number, of_fold, rough, execution, stride, (first.l, first.k))
+        _judge(fold, number, of_fold, kind, rough, execution, stride, (first.l, first.k))
         for number, (fold, of_fold) in enumerate(zip(folds, paths, strict=True), start=1)
     ]
     judgement = _combine(folds, judged, X.shape)
@@ -202,30 +201,41 @@ def _predict(fold: HeldOut, kind: PathKind) -> PredictedPath:
         return predict_along_path(fold, kind)
 
 
-def _best_step(paths: list[PredictedPath]) -> int:
-    """Return the step that has the least error over all folds."""
-    n_steps = min(len(path.errors) for path in paths)
-    return int(np.argmin(sum(path.errors[:n_steps] for path in paths)))
+def _best_completion(paths: list[PathsOfFold]) -> tuple[PathKind, int]:
+    """Return the kind and the step of the completion with the least error over all folds."""
+    least, best = np.inf, (FOR_GRAPHS, 0)
+    for kind in PATH_KINDS:
+        errors = [of_fold[kind].errors for of_fold in paths if kind in of_fold]
+        if len(errors) == len(paths):
+            n_steps = min(map(len, errors))
+            total = sum(error[:n_steps] for error in errors)
+            if total.min() < least:
+                least, best = total.min(), (kind, int(np.argmin(total)))
+    return best
 
 
 def _judge(
     fold: HeldOut,
     number: int,
     paths: PathsOfFold,
+    kind: PathKind,
     settings: Settings,
     execution: Execution,
     stride: int,
     start: tuple[int, int],
 ) -> dict[Member, Array]:
-    """Return what each member predicts for the entries of a fold, fitted without them."""
+    """Return what each member predicts for the entries of a fold, fitted without them.
+
+    `kind` is the path whose best estimate the graphs are built from.
+    """
     predictions: dict[Member, Array] = {
-        (kind, step): predicted
-        for kind, path in paths.items()
+        (of_path, step): predicted
+        for of_path, path in paths.items()
         for step, predicted in enumerate(path.predictions)
     }
     name = f"fold-{number}-pass"
     rest = fold.rest()
-    completed = np.where(np.isnan(rest), paths[FOR_GRAPHS].best.estimate(), rest)
+    completed = paths[kind].best.filled(rest)
     inputs = _prepare_last_pass(rest, settings, execution, stride, name, start, completed)
     execution.progress.begin_pass("learning weights")
     outputs = Outputs(metric=False, entries=(fold.rows, fold.columns))
@@ -276,9 +286,7 @@ def _combine(
     )
 
 
-def _without_effects(
-    stacking: Stacking, has_effects: NDArray[np.bool_]
-) -> tuple[Stacking, Array]:
+def _without_effects(stacking: Stacking, has_effects: NDArray[np.bool_]) -> tuple[Stacking, Array]:
     """Return the stacking of all members, or of those without effects if these predict as well.
 
     With it, the weights of all members. Effects of rows and columns extrapolate worse into a
@@ -307,9 +315,12 @@ def _add_completions(
     completions = []
     labels = np.arange(X.shape[0]), np.arange(X.shape[1])
     for kind, steps in weights.items():
-        path = CompletionPath(X, kind, paths[kind].best)
-        for step in sorted(steps):
-            path.solve(step)
+        path = continue_path(X, paths[kind].best, min(steps))
+        for step in range(min(steps), max(steps) + 1):
+            if step > min(steps):
+                path.solve(step)
+            if step not in steps:
+                continue
             swept.metric.add(path.estimate(), *labels, steps[step])
             completions.append(Completion(kind.effects, kind.variance, step, steps[step]))
     return completions

@@ -1,6 +1,6 @@
 """From the solution surface to distances: scales are solved, weighted, added up and discarded."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain

@@ -11,9 +11,9 @@ paths depend on nothing but their own start: they can be solved in any order, or
   of the paper ends with the first path that leaves one row cluster.
 
 Past one cluster a cost changes nothing: those scales would repeat others and are left out. With a
-stride, every step multiplies a cost by so many powers of two at once. A surface that skips takes two
-steps at once where little of a large matrix is fused: the estimates change slowly there, and take
-most of the time.
+stride, every step multiplies a cost by so many powers of two at once. A surface that skips takes
+two steps at once where little of a large matrix is fused: the estimates change slowly there, and
+take most of the time.
 """
 
 import time
@@ -211,9 +211,7 @@ class Surface:
             outcome = minimise(problem, constant.estimate, self._penalty)
         return outcome
 
-    def chain(
-        self, start: Solved, traversal: str, stops: Collection[int] = ()
-    ) -> Iterator[Solved]:
+    def chain(self, start: Solved, traversal: str, stops: Collection[int] = ()) -> Iterator[Solved]:
         """Yield `start` and the other scales that paths start from.
 
         `stops` are numbers of steps from the start at which no scale is skipped.
@@ -224,9 +222,7 @@ class Surface:
         modes = [mode for mode in range(2) if step[mode]]
         yield from self._walk(start, step, stops, modes)
 
-    def path(
-        self, start: Solved, step: Step, stops: Collection[int] = ()
-    ) -> Iterator[Solved]:
+    def path(self, start: Solved, step: Step, stops: Collection[int] = ()) -> Iterator[Solved]:
         """Yield the scales beyond `start`, until the mode whose cost grows has one cluster left.
 
         `stops` are numbers of steps from the start at which no scale is skipped.

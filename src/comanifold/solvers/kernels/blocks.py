@@ -88,7 +88,7 @@ def edge_norms(V, edges, sizes):
 
 @kernel
 def column_edge_norms(V, edges, sizes, tile):
-    """z[e] = sqrt(sum_a sizes[a] (V[a, i] - V[a, j])^2) for e = (i, j), a tile of rows at a time."""
+    """z[e] = sqrt(sum_a sizes[a] (V[a, i] - V[a, j])^2) for e = (i, j), by tiles of rows."""
     n_lanes = tile.shape[1]
     size = np.zeros(n_lanes)
     norms = np.zeros(edges.shape[0])

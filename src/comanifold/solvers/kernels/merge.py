@@ -124,7 +124,7 @@ def _sorted_below(values, bound):
 
 @kernel
 def gradient_norms(V, counts, means, row_sizes, column_sizes, rows, columns, row_w, column_w):
-    """The norm of F_a for each row cluster, dual to that of lengths, and for each column cluster."""
+    """The norms of F_a, dual to that of lengths, of the row clusters and of the column clusters."""
     m, n = V.shape
     tile, image = new_tile(m, n), new_tile(m, n)
     n_lanes = tile.shape[1]
