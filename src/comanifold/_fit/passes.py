@@ -11,7 +11,7 @@ from .._parallel import check_backend, in_threads, plain_interrupts, single_thre
 from ..graphs import CandidatePairs, Graph, Pairs
 from ..metrics import add_variances
 from ..model_selection import HeldOut, held_out_folds
-from ..solvers import Scale, SolverOptions, Surface
+from ..solvers import Scale, Solved, SolverOptions, Surface
 from .combination import (
     ErrorModel,
     HeldOutPredictions,
@@ -128,16 +128,24 @@ def run_passes(
         return _result(inputs, swept, [], _Judgement.empty(X.shape))
     paths = [_complete_fold(fold, execution) for fold in folds]
     kind, step = _best_completion(paths)
-    completed = continue_path(X, paths[0][kind].best, step).filled(X)
-    inputs = _prepare_last_pass(X, settings, execution, stride, "pass", completed=completed)
-    first = inputs.first.scale
     rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
-    judged = [
-        _judge(fold, number, of_fold, kind, rough, execution, stride, (first.l, first.k))
-        for number, (fold, of_fold) in enumerate(zip(folds, paths, strict=True), start=1)
-    ]
+    judged: list[dict[Member, Array]] = []
+    first: Solved | None = None
+    for number, (fold, of_fold) in enumerate(zip(folds, paths, strict=True), start=1):
+        completed = of_fold[kind].best.filled(fold.rest())
+        name = f"fold-{number}-pass"
+        inputs = _prepare_last_pass(
+            fold.rest(), rough, execution, stride, name, like=first, completed=completed
+        )
+        first = first or inputs.first
+        judged.append(_judge(fold, number, inputs, of_fold, rough, execution))
+    completed = continue_path(X, paths[0][kind].best, step).filled(X)
+    inputs = _prepare_last_pass(
+        X, settings, execution, stride, "pass", like=first, completed=completed
+    )
     judgement = _combine(folds, judged, X.shape)
-    weights = ScaleWeights(judgement.scale_weights, (first.l, first.k), settings.traversal, stride)
+    start = first.scale.l, first.scale.k
+    weights = ScaleWeights(judgement.scale_weights, start, settings.traversal, stride)
     swept = _sweep_last_pass(inputs, weights, settings, execution)
     completions = _add_completions(X, judgement.completion_weights, paths[0], swept)
     return _result(inputs, swept, completions, judgement)
@@ -217,32 +225,22 @@ def _best_completion(paths: list[PathsOfFold]) -> tuple[PathKind, int]:
 def _judge(
     fold: HeldOut,
     number: int,
+    inputs: PassInputs,
     paths: PathsOfFold,
-    kind: PathKind,
     settings: Settings,
     execution: Execution,
-    stride: int,
-    start: tuple[int, int],
 ) -> dict[Member, Array]:
-    """Return what each member predicts for the entries of a fold, fitted without them.
-
-    `kind` is the path whose best estimate the graphs are built from.
-    """
+    """Return what each member predicts for the entries of a fold, fitted without them."""
     predictions: dict[Member, Array] = {
-        (of_path, step): predicted
-        for of_path, path in paths.items()
+        (kind, step): predicted
+        for kind, path in paths.items()
         for step, predicted in enumerate(path.predictions)
     }
-    name = f"fold-{number}-pass"
-    rest = fold.rest()
-    completed = paths[kind].best.filled(rest)
-    inputs = _prepare_last_pass(rest, settings, execution, stride, name, start, completed)
     execution.progress.begin_pass("learning weights")
+    name = f"fold-{number}-pass-{settings.n_passes}"
     outputs = Outputs(metric=False, entries=(fold.rows, fold.columns))
     weights = CostWeights(_PAPER_ALPHA)
-    swept = sweep(
-        inputs, weights, settings, execution, name=f"{name}-{settings.n_passes}", outputs=outputs
-    )
+    swept = sweep(inputs, weights, settings, execution, name=name, outputs=outputs)
     execution.progress.end_pass(f"fold {number}", swept.scales)
     for scale, predicted in zip(swept.scales, swept.predictions, strict=True):
         predictions[scale.l, scale.k] = predicted
@@ -389,18 +387,25 @@ def _prepare_last_pass(
     execution: Execution,
     stride: int,
     name: str,
-    start: tuple[int, int] | None = None,
+    *,
+    like: Solved | None = None,
     completed: Array | None = None,
 ) -> PassInputs:
     """Return the inputs of the last pass, after all passes before it.
 
-    Earlier passes have the weights of the paper. `start` are the exponents at which the last pass
-    starts, if they are not to be searched for, `completed` is the matrix filled in, if it is known.
+    Earlier passes have the weights of the paper.
+
+    Parameters
+    ----------
+    like : Solved, optional
+        The first scale of the last pass over a similar matrix; this one begins with the same.
+    completed : ndarray, optional
+        X filled in, if it is known.
     """
-    starts = [settings.start] * (settings.n_passes - 1) + [settings.start or start]
-    inputs = prepare_first_pass(X, replace(settings, start=starts[0]), stride, completed)
+    likes = [None] * (settings.n_passes - 1) + [like]
+    inputs = prepare_first_pass(X, settings, stride, completed, likes[0])
     alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
-    for number, next_start in enumerate(starts[1:], start=1):
+    for number, next_like in enumerate(likes[1:], start=1):
         execution.progress.begin_pass("solving" if name == "pass" else "learning weights")
         swept = sweep(
             inputs,
@@ -412,12 +417,16 @@ def _prepare_last_pass(
         )
         title = f"{name.replace('-', ' ')} {number} of {settings.n_passes}"
         execution.progress.end_pass(title, swept.scales)
-        inputs = _prepare_next_pass(inputs, swept, replace(settings, start=next_start))
+        inputs = _prepare_next_pass(inputs, swept, settings, next_like)
     return inputs
 
 
 def prepare_first_pass(
-    X: Array, settings: Settings, stride: int, completed: Array | None = None
+    X: Array,
+    settings: Settings,
+    stride: int,
+    completed: Array | None = None,
+    like: Solved | None = None,
 ) -> PassInputs:
     """Return the inputs of the first pass; graphs from X, or from X filled in."""
     points = X
@@ -429,11 +438,13 @@ def prepare_first_pass(
     row_graph, row_pairs = _first_graph(points, for_rows, row_candidates)
     column_graph, column_pairs = _first_graph(points.T, for_columns, column_candidates)
     pairs = row_pairs, column_pairs
-    inputs = _prepare_pass(X, (row_graph, column_graph), pairs, settings, stride)
+    inputs = _prepare_pass(X, (row_graph, column_graph), pairs, settings, stride, like)
     return replace(inputs, completed=completed)
 
 
-def _prepare_next_pass(inputs: PassInputs, swept: Sweep, settings: Settings) -> PassInputs:
+def _prepare_next_pass(
+    inputs: PassInputs, swept: Sweep, settings: Settings, like: Solved | None
+) -> PassInputs:
     """Return the inputs of the next pass, with graphs from the distances of the last."""
     row_graph, column_graph = (
         Graph.from_distances(distances, n_neighbors)
@@ -442,12 +453,17 @@ def _prepare_next_pass(inputs: PassInputs, swept: Sweep, settings: Settings) -> 
         )
     )
     graphs = row_graph, column_graph
-    new = _prepare_pass(inputs.X, graphs, inputs.pairs, settings, inputs.stride)
+    new = _prepare_pass(inputs.X, graphs, inputs.pairs, settings, inputs.stride, like)
     return replace(new, completed=inputs.completed)
 
 
 def _prepare_pass(
-    X: Array, graphs: tuple[Graph, Graph], pairs: PairsOfModes, settings: Settings, stride: int
+    X: Array,
+    graphs: tuple[Graph, Graph],
+    pairs: PairsOfModes,
+    settings: Settings,
+    stride: int,
+    like: Solved | None,
 ) -> PassInputs:
     """Return the inputs of a pass with these graphs; this solves the first scale."""
     surface = Surface(
@@ -458,7 +474,12 @@ def _prepare_pass(
         stride=stride,
         skip=settings.learns_weights,
     )
-    first = surface.start() if settings.start is None else surface.solve(*settings.start)
+    if like is not None:
+        first = surface.solve_like(like)
+    elif settings.start is not None:
+        first = surface.solve(*settings.start)
+    else:
+        first = surface.start()
     return PassInputs(X, *graphs, pairs, stride, surface, first)
 
 

@@ -45,6 +45,9 @@ _BELOW_FUSION = 8
 # Edges whose ends are compared at the same time, for the memory that takes.
 _EDGES_AT_ONCE = 1024
 
+# The share of rows and columns that may be fused at the first guess.
+_FEW_FUSED = 0.01
+
 # How often the costs are quartered in search of a start.
 _MOST_DESCENTS = 25
 
@@ -157,16 +160,31 @@ class Surface:
             outcome = self._minimise(problem, None)
         elif self._method.solver == "fast":
             growth = 2.0 ** (l - start.scale.l), 2.0 ** (k - start.scale.k)
-            outcome = continue_fast(
-                start.iterate.scaled(*growth),
-                problem,
-                self._penalty,
-                self._constant_objective,
-                start.potentials.scaled(*growth) if start.potentials else None,
-                **self._method.stop,
-            )
+            guess = start.potentials.scaled(*growth) if start.potentials else None
+            outcome = self._continue(start.iterate.scaled(*growth), problem, guess)
         else:
             outcome = self._minimise(problem, start.iterate.estimate)
+        return self._certified(l, k, outcome, problem, began)
+
+    def solve_like(self, other: Solved) -> Solved:
+        """Solve a scale of the surface of a similar matrix, from its estimate there."""
+        began = time.perf_counter()
+        l, k, estimate = other.scale.l, other.scale.k, other.iterate.estimate
+        problem = self._problem.scaled(2.0**l, 2.0**k)
+        if self._method.solver == "fast":
+            outcome = self._continue(Iterate.start(problem, estimate), problem, None)
+        else:
+            outcome = self._minimise(problem, estimate)
+        return self._certified(l, k, outcome, problem, began)
+
+    def _continue(self, iterate: Iterate, problem: Problem, guess: Potentials | None) -> Outcome:
+        constant = self._constant_objective
+        return continue_fast(iterate, problem, self._penalty, constant, guess, **self._method.stop)
+
+    def _certified(
+        self, l: int, k: int, outcome: Outcome, problem: Problem, began: float
+    ) -> Solved:
+        """The outcome of a scale with its record and certificate."""
         if outcome.stationarity is None or outcome.dual is not None:
             outcome = tidy(outcome, self._penalty)
         certificate = certify(outcome, problem, self._penalty, outcome.history[-1])
@@ -247,7 +265,7 @@ class Surface:
 
         Rows that agree wherever both are observed fuse at any cost, and of pairs that share few
         entries some nearly do: where little is fused, it is also enough that much smaller costs
-        would separate hardly more.
+        would separate hardly more. A first guess with very little fused is taken as it is.
         """
         counts = self._problem.counts
         n_points = sum(counts.shape)
@@ -257,6 +275,8 @@ class Surface:
             for mode in (1, 0)
         ]
         here = self.solve(*guess)
+        if 0 < self._n_fused(here) <= _FEW_FUSED * n_points:
+            return here
         for descent in range(_MOST_DESCENTS):
             if self._n_fused(here) <= 0:
                 break
