@@ -47,7 +47,7 @@ _N_RIDGES = 1 + round(np.log(_SMALLEST_RIDGE / _LARGEST_RIDGE) / np.log(_RATIO))
 # below a third part of that at the start: with most entries missing, large ridges change next to
 # nothing.
 _PATIENCE = 2
-_HARDLY_BETTER, _CLEARLY_WORSE, _HAS_FALLEN = 0.002, 0.05, 0.9
+_HARDLY_BETTER, _CLEARLY_WORSE, _HAS_FALLEN = 0.001, 0.05, 0.9
 
 # Iterations for one ridge: at most so many, and fewer once the estimates change by less than this
 # part of the deviation that the ridge allows. Conjugate gradient steps in each.

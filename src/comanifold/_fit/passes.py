@@ -55,6 +55,10 @@ _PAPER_ALPHA = -0.5
 # lower it by themselves are not tried.
 _NO_GAIN, _NO_ERROR = 2e-3, 1e-6
 
+# The first scale of larger matrices is solved from that of a fold. From the start, which takes
+# longer, the estimates predict slightly better.
+_LARGE = 200_000
+
 # Completion paths of larger matrices are computed one after the other.
 _MOST_ENTRIES_AT_ONCE = 10_000_000
 
@@ -126,7 +130,8 @@ def run_passes(
         if settings.learns_weights:
             swept.normalise()
         return _result(inputs, swept, [], _Judgement.empty(X.shape))
-    paths = [_complete_fold(fold, execution) for fold in folds]
+    is_small = len(folds) > 1
+    paths = [_complete_fold(fold, execution, all_kinds=is_small) for fold in folds]
     kind, step = _best_completion(paths)
     rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
     judged: list[dict[Member, Array]] = []
@@ -174,11 +179,11 @@ class _Judgement:
 PathsOfFold = dict[PathKind, PredictedPath]
 
 
-def _complete_fold(fold: HeldOut, execution: Execution) -> PathsOfFold:
+def _complete_fold(fold: HeldOut, execution: Execution, *, all_kinds: bool) -> PathsOfFold:
     """Return the completion paths of a matrix without the entries of a fold.
 
-    Of those with effects of rows and columns, only such that may be needed: `_without_effects`
-    leaves them out unless they predict better.
+    Unless all kinds are wanted, only such paths with effects of rows and columns that may be
+    needed: `_without_effects` leaves them out where they do not predict better.
     """
     # A path needs memory for some copies of the matrix.
     is_large = fold.shape[0] * fold.shape[1] > _MOST_ENTRIES_AT_ONCE
@@ -189,6 +194,8 @@ def _complete_fold(fold: HeldOut, execution: Execution) -> PathsOfFold:
         calls = [(_predict, (fold, kind)) for kind in kinds]
         return dict(zip(kinds, in_threads(calls, n_jobs=n_jobs), strict=True))
 
+    if all_kinds:
+        return predict(PATH_KINDS)
     with_variance = PathKind(effects=True, variance=True)
     without_variance = PathKind(effects=True, variance=False)
     kinds = [kind for kind in PATH_KINDS if not kind.effects]
@@ -210,16 +217,17 @@ def _predict(fold: HeldOut, kind: PathKind) -> PredictedPath:
 
 
 def _best_completion(paths: list[PathsOfFold]) -> tuple[PathKind, int]:
-    """Return the kind and the step of the completion with the least error over all folds."""
-    least, best = np.inf, (FOR_GRAPHS, 0)
-    for kind in PATH_KINDS:
-        errors = [of_fold[kind].errors for of_fold in paths if kind in of_fold]
-        if len(errors) == len(paths):
-            n_steps = min(map(len, errors))
-            total = sum(error[:n_steps] for error in errors)
-            if total.min() < least:
-                least, best = total.min(), (kind, int(np.argmin(total)))
-    return best
+    """Return the kind and the step of the completion with the least error over all folds.
+
+    Without effects of rows and columns: see `_without_effects`.
+    """
+    found = []
+    for kind in (kind for kind in PATH_KINDS if not kind.effects):
+        errors = [of_fold[kind].errors for of_fold in paths]
+        total = sum(error[: min(map(len, errors))] for error in errors)
+        found.append((float(total.min()), kind, int(np.argmin(total))))
+    _, kind, step = min(found, key=lambda one: one[0])
+    return kind, step
 
 
 def _judge(
@@ -474,8 +482,10 @@ def _prepare_pass(
         stride=stride,
         skip=settings.learns_weights,
     )
-    if like is not None:
+    if like is not None and X.size > _LARGE:
         first = surface.solve_like(like)
+    elif like is not None:
+        first = surface.solve(like.scale.l, like.scale.k)
     elif settings.start is not None:
         first = surface.solve(*settings.start)
     else:
