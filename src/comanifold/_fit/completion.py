@@ -511,7 +511,7 @@ def _regress(filled: Array, missing: Mask, precision: _Precision) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def _first_direction(X, image, free, scaling, inverse, residual, direction, sizes, zero):
     """Residual -(X W) of the free entries, the direction scaled from it, and their product.
 
@@ -527,7 +527,7 @@ def _first_direction(X, image, free, scaling, inverse, residual, direction, size
         sizes[i] = size
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def _take_step(X, image, free, scaling, inverse, residual, direction, sizes, zero):
     """A conjugate gradient step of each row, in place; `image` is the direction times W."""
     for i in range(X.shape[0]):

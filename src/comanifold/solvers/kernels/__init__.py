@@ -6,8 +6,15 @@ the values of m x n blocks, and whatever is written for rows serves columns with
 
 from numba import njit
 
-kernel = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+# No check for divisions by zero, which would keep loops from being vectorised.
+kernel = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 
 # For a function with few callers: compiled as a part of them and not by itself. Every level of
 # compiled calls makes LLVM optimise all that is below it again.
-inlined = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, inline="always")
+inlined = njit(
+    cache=True,
+    nogil=True,
+    fastmath={"contract", "reassoc"},
+    error_model="numpy",
+    inline="always",
+)

@@ -354,7 +354,7 @@ def descend(problem, V, penalty, schedule, max_iter, tol, room):
             since_merging += 1
             following = _other_slot(state_slot, last_slot)
             blocks, V = state.problem, _shaped(room[following], state.V)
-            V[:] = state.V
+            _extrapolated(state.V, state.V, 0.0, V)
             lower_quadratic_in(
                 V, R, blocks.counts, blocks.row_sizes, blocks.column_sizes, blocks.rows.adjacency,
                 blocks.columns.adjacency, row_w, column_w, CG_STEPS, CG_REDUCTION,
