@@ -166,7 +166,7 @@ def _choose_penalty(X: Array, max_rank: int | None) -> tuple[float, Factors | No
     held_out = HeldOut(X, from_complete=True)
     if not held_out.values.size or not np.nan_to_num(held_out.rest()).any():
         return 0.1 * float(np.linalg.norm(np.nan_to_num(X), 2)), None
-    solver = LowRankSolver(max_rank, tol=_PATH_TOL, max_iter=_PATH_MAX_ITER)
+    solver = LowRankSolver(max_rank, tol=_PATH_TOL, max_iter=_PATH_MAX_ITER, confirm=False)
     completion = LowRankCompletion(held_out, solver)
     error = np.sum((completion.predicted - held_out.values) ** 2)
     if error >= np.sum(held_out.values**2):  # column means predict better
