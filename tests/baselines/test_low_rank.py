@@ -102,7 +102,7 @@ def test_extrapolation_kernel(seed):
     missing = rng.random(filled.shape) < 0.5
     change, expected = Z - before, np.where(missing, Z + 0.7 * (Z - before), filled)
     slope = np.sum(((filled - Z) * change)[missing])
-    found = _low_rank._extrapolate(Z, before, missing, 0.7, filled)
+    found = _low_rank._extrapolate(Z, before, 0.7, missing, filled)
     np.testing.assert_allclose(found, (np.sum(change**2), slope), atol=1e-12)
     np.testing.assert_allclose(filled, expected, rtol=1e-14)
 

@@ -119,3 +119,13 @@ def test_a_path_without_confirmation_is_near_that_with_it():
     for _, one, other in zip(range(6), *paths, strict=False):
         Z, other_Z = (solution.A @ solution.B.T for solution in (one, other))
         assert np.linalg.norm(Z - other_Z) < 0.01 * np.linalg.norm(Z)
+
+
+def test_single_precision_of_a_path():
+    X = noisy(3)
+    solver = LowRankSolver(tol=1e-3, max_iter=200, confirm=False)
+    paths = (solution_path(X, solver, single=single) for single in (False, True))
+    for double, single in zip(*paths, strict=True):
+        assert single.A.dtype == single.B.dtype == np.float64
+        Z, single_Z = (solution.A @ solution.B.T for solution in (double, single))
+        assert np.linalg.norm(Z - single_Z) < 1e-3 * np.linalg.norm(Z)

@@ -41,7 +41,13 @@ _SECOND = 0.5 + np.sqrt(1.25)
 # The path ends when so many penalties in a row did not improve the held-out error.
 _PATIENCE = 2
 
-# The least part of the error by which a smaller penalty has to improve it.
+# Held-out errors of matrices of at least this size are compared in single precision.
+_LARGE = 100_000
+
+# Down to this part of the largest singular value: smaller ones are lost in products F'F.
+_MIN_SINGLE = 0.01
+
+# A smaller penalty has to lower the held-out error by this part of it to be preferred.
 _MIN_GAIN = 1e-3
 
 
@@ -79,6 +85,8 @@ class LowRankSolver:
         Relative change of Z at which to stop.
     max_iter : int
         Limit on the number of iterations.
+    confirm : bool
+        Stop only after a step by the full decomposition: those in subspaces are inexact.
     """
 
     max_rank: int | None = None
@@ -99,15 +107,14 @@ class LowRankSolver:
         `filled` is then filled in by the solution, and `shrinkage` has its subspace. The iterations
         also end when `stop(Z)` is true.
         """
-        Z, before = np.empty(filled.shape), np.zeros(filled.shape)
+        Z, before = np.empty_like(filled), np.zeros_like(filled)
+        flat = [np.ravel(array) for array in (missing, filled)]
         momentum, converged, exact = 1.0, False, False
         for n_iter in range(1, self.max_iter + 1):
             found = shrinkage.shrink(filled, penalty, Z, exact=exact)
             faster = 0.5 + np.sqrt(0.25 + momentum**2)
-            factor = (momentum - 1.0) / faster
-            change, slope = _extrapolate(
-                *map(np.ravel, (Z, before, missing)), factor, filled.ravel()
-            )
+            factor = filled.dtype.type((momentum - 1.0) / faster)
+            change, slope = _extrapolate(Z.ravel(), before.ravel(), factor, *flat)
             converged = n_iter > 1 and change <= (self.tol * np.linalg.norm(found.values)) ** 2
             is_stopped = stop is not None and stop(Z)
             if is_stopped or (converged and (found.is_exact or not self.confirm)):
@@ -120,24 +127,35 @@ class LowRankSolver:
         else:
             Z = before
         np.copyto(filled, Z, where=missing)
-        return Solution(*found.factors(Z), penalty, n_iter, bool(converged))
+        A, B = (half.astype(np.float64, copy=False) for half in found.factors(Z))
+        return Solution(A, B, penalty, n_iter, bool(converged))
 
 
-def solution_path(X: Array, solver: LowRankSolver, stop: Stop | None = None) -> Iterator[Solution]:
+def solution_path(
+    X: Array, solver: LowRankSolver, stop: Stop | None = None, *, single: bool = False
+) -> Iterator[Solution]:
     """Yield the solutions for falling penalties, each solved from the last.
 
     Rows and columns are not treated alike. Which of them come first depends on the matrix alone:
-    transposing it transposes the solutions. For `stop` see `LowRankSolver.solve`.
+    transposing it transposes the solutions. For `stop` see `LowRankSolver.solve`. With `single`,
+    large penalties are solved in single precision, which X has to fit into.
     """
     if prefer_transposed(X):
         turned = None if stop is None else lambda Z: stop(Z.T)
-        yield from (solution.transposed() for solution in solution_path(X.T, solver, turned))
+        path = solution_path(X.T, solver, turned, single=single)
+        yield from (solution.transposed() for solution in path)
         return
     filled, missing = _start(X)
     shrinkage = Shrinkage(solver.max_rank)
-    penalty = shrinkage.largest(filled) or 1.0
+    largest = shrinkage.largest(filled) or 1.0
+    if single:
+        filled = filled.astype(np.float32)
+    penalty = largest
     for _ in range(_N_PENALTIES):
         penalty *= PENALTY_RATIO
+        if filled.dtype == np.float32 and penalty < _MIN_SINGLE * largest:
+            single_filled, filled = filled, _start(X)[0]
+            np.copyto(filled, single_filled, where=missing)
         yield solver.solve(filled, missing, penalty, shrinkage, stop)
 
 
@@ -180,24 +198,28 @@ class LowRankCompletion:
 
     def __init__(self, held_out: HeldOut, solver: LowRankSolver | None = None):
         solver = LowRankSolver() if solver is None else solver
-        current = _Prediction(held_out)
+        rest = held_out.rest()
+        # Single precision needs numbers up to about 1.
+        unit = float(np.nanmax(np.abs(rest))) or 1.0
+        current = _Prediction(held_out, unit)
         n_worse = 0
-        path = solution_path(held_out.rest(), solver, current.is_worse)
+        path = solution_path(rest / unit, solver, current.is_worse, single=rest.size >= _LARGE)
         for step, solution in enumerate(path, start=1):
             n_worse += 1
             if current.error < (1.0 - _MIN_GAIN) * current.least:
-                n_worse = 0
-                self.penalty = solution.penalty
-                self.max_penalty = solution.penalty / PENALTY_RATIO**step
-                self.factors_of_rest: Factors = solution.factors
-                self.predicted: Array = current.predicted
+                n_worse, current.least = 0, current.error
+                self.penalty = unit * solution.penalty
+                self.max_penalty = self.penalty / PENALTY_RATIO**step
+                A, B = solution.factors
+                self.factors_of_rest: Factors = A * np.sqrt(unit), B * np.sqrt(unit)
+                self.predicted: Array = unit * current.predicted
             if n_worse == _PATIENCE:
                 break
-            current.next_penalty()
+            current.error = np.inf
 
 
 class _Prediction:
-    """Held-out entries as the iterations of a path predict them.
+    """Held-out entries, divided by `unit`, as the iterations of a path predict them.
 
     Attributes
     ----------
@@ -205,11 +227,12 @@ class _Prediction:
     error : float
         The sum of squared errors.
     least : float
-        The least error of the solutions for larger penalties.
+        That of the best larger penalty.
     """
 
-    def __init__(self, held_out: HeldOut):
-        self._held_out = held_out
+    def __init__(self, held_out: HeldOut, unit: float):
+        self._places = held_out.rows, held_out.columns
+        self._values = held_out.values / unit
         self.error = self.least = np.inf
 
     def is_worse(self, Z: Array) -> bool:
@@ -219,14 +242,9 @@ class _Prediction:
         the last penalty and go on in the same direction.
         """
         before = self.error
-        self.predicted = Z[self._held_out.rows, self._held_out.columns]
-        self.error = float(np.sum((self.predicted - self._held_out.values) ** 2))
+        self.predicted = Z[self._places].astype(np.float64)
+        self.error = float(np.sum((self.predicted - self._values) ** 2))
         return self.error > before > self.least
-
-    def next_penalty(self) -> None:
-        """Keep the least error."""
-        self.least = min(self.least, self.error)
-        self.error = np.inf
 
 
 def _start(X: Array) -> tuple[Array, Mask]:
@@ -235,7 +253,7 @@ def _start(X: Array) -> tuple[Array, Mask]:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _extrapolate(Z, before, missing, factor, filled):
+def _extrapolate(Z, before, factor, missing, filled):
     """Fill in Z + factor (Z - before), and return |Z - before|^2 and the slope of the objective.
 
     All are flat arrays. With F the filled-in matrix, the objective as a function of the missing

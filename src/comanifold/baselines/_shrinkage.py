@@ -25,9 +25,6 @@ _EXTRA, _EXTRA_PART = 8, 0.5
 # triangular: measured.
 _EIGENVECTORS = 7.0
 
-# Singular values below this part of the largest are rounding errors of F'F.
-_ROUNDING = 1e-8
-
 
 class Shrunk(NamedTuple):
     """The right singular vectors, as columns of V, and singular values of a shrunk matrix Z."""
@@ -96,10 +93,11 @@ class Shrinkage:
 
     def _in_subspace(self, F: Array, penalty: float, limit: int, Z: Array) -> Shrunk | None:
         """Set Z by a step of subspace iteration; return None if the subspace is too small."""
-        Y = F @ self.V
+        V = self.V.astype(F.dtype, copy=False)
+        Y = F @ V
         W = F.T @ Y
         try:
-            C = linalg.cholesky(self.V.T @ W, check_finite=False)
+            C = linalg.cholesky(V.T @ W, check_finite=False)
         except linalg.LinAlgError:  # the rank of F is smaller
             return None
         # F'Q = W / C, decomposed by way of its product with itself.
@@ -107,7 +105,9 @@ class Shrinkage:
         squares, R = np.linalg.eigh(T.T @ T)
         values = np.sqrt(np.maximum(squares, 0.0))
         kept = np.flatnonzero(values > penalty)[-limit:]
-        if values[0] <= _ROUNDING * values[-1] or len(kept) == len(values) < limit:
+        # Singular values below this part of the largest are rounding errors of F'F.
+        rounding = np.sqrt(np.finfo(F.dtype).eps)
+        if values[0] <= rounding * values[-1] or len(kept) == len(values) < limit:
             return None
         V = T @ (R / values)
         self.V = V[:, max(len(values) - _with_extra(len(kept)), 0) :]
