@@ -37,7 +37,7 @@ _COLUMNS_AT_ONCE = 256
 
 # Larger matrices are not compared with these methods, so that the comparison takes a sixth to two
 # fifths of the time of the fit. For m x n entries a fit with learned weights takes 2e-5 m n seconds
-# or more, KNN 5e-9 m^2 n, and SoftImpute 1e-8 m n min(m, n).
+# or more, KNN 5e-9 m^2 n, and SoftImpute 5e-9 m n min(m, n).
 _MAX_ROWS_FOR_KNN = 1_000
 _MAX_SIDE_FOR_SOFT_IMPUTE = 500
 

@@ -21,8 +21,7 @@ Array = NDArray[np.float64]
 # number: among them are those whose singular values may rise above the penalty next.
 _EXTRA, _EXTRA_PART = 8, 0.5
 
-# The time of all eigenvectors of an n x n matrix, in products of two such matrices that are
-# triangular: measured.
+# The time of all eigenvectors of an n x n matrix F'F, over that of F'F itself for n rows: measured.
 _EIGENVECTORS = 7.0
 
 
@@ -46,17 +45,15 @@ class Shrinkage:
     ----------
     max_rank : int or None
         Largest rank of the result; None for no limit.
-    V : ndarray of shape (n_columns, size), optional
-        Orthonormal columns that span the first subspace.
     """
 
-    def __init__(self, max_rank: int | None = None, V: Array | None = None):
+    def __init__(self, max_rank: int | None = None):
         self._max_rank = max_rank
-        self.V = V
+        self._V: Array | None = None  # orthonormal columns that span the subspace
 
     def largest(self, F: Array) -> float:
         """Return the largest singular value of F; its leading vectors become the subspace."""
-        values, self.V = _leading(F, min(_with_extra(1), *F.shape))
+        values, self._V = _leading(F, min(_with_extra(1), *F.shape))
         return float(values[-1])
 
     def shrink(self, F: Array, penalty: float, Z: Array, *, exact: bool = False) -> Shrunk:
@@ -66,7 +63,7 @@ class Shrinkage:
         and where the subspace of the last call is missing, too small or too large to be faster.
         """
         limit = min(F.shape) if self._max_rank is None else min(self._max_rank, *F.shape)
-        size = 0 if self.V is None else self.V.shape[1]
+        size = 0 if self._V is None else self._V.shape[1]
         found = None
         if not exact and 0 < size < F.shape[1] and _is_faster(F.shape, size):
             found = self._in_subspace(F, penalty, limit, Z)
@@ -82,7 +79,7 @@ class Shrinkage:
         kept = np.flatnonzero(values > penalty)[-limit:]
         if len(kept) == size < limit:
             return None
-        self.V = V[:, max(size - _with_extra(len(kept)), 0) :]
+        self._V = V[:, max(size - _with_extra(len(kept)), 0) :]
         values, V = values[kept], V[:, kept]
         shrunk = values - penalty
         if len(kept) > F.shape[1] / 2:
@@ -93,7 +90,7 @@ class Shrinkage:
 
     def _in_subspace(self, F: Array, penalty: float, limit: int, Z: Array) -> Shrunk | None:
         """Set Z by a step of subspace iteration; return None if the subspace is too small."""
-        V = self.V.astype(F.dtype, copy=False)
+        V = self._V.astype(F.dtype, copy=False)
         Y = F @ V
         W = F.T @ Y
         try:
@@ -110,7 +107,7 @@ class Shrinkage:
         if values[0] <= rounding * values[-1] or len(kept) == len(values) < limit:
             return None
         V = T @ (R / values)
-        self.V = V[:, max(len(values) - _with_extra(len(kept)), 0) :]
+        self._V = V[:, max(len(values) - _with_extra(len(kept)), 0) :]
         V, shrunk = V[:, kept], values[kept] - penalty
         U_shrunk = Y @ linalg.solve_triangular(C, R[:, kept] * shrunk, check_finite=False)
         np.matmul(U_shrunk, V.T, out=Z)
@@ -123,7 +120,10 @@ def _with_extra(n_directions: int) -> int:
 
 
 def _is_faster(shape: tuple[int, int], size: int) -> bool:
-    """Return whether a step in a subspace takes less time than the full decomposition."""
+    """Return whether a step in a subspace takes less time than the full decomposition.
+
+    Counted are multiplications, over those of n^2.
+    """
     m, n = shape
     part = size / n
     step = 4.0 * m * part + 2.0 * m * part**2 + n * (5.0 * part**2 + _EIGENVECTORS * part**3)
