@@ -129,3 +129,37 @@ def test_single_precision_of_a_path():
         assert single.A.dtype == single.B.dtype == np.float64
         Z, single_Z = (solution.A @ solution.B.T for solution in (double, single))
         assert np.linalg.norm(Z - single_Z) < 1e-3 * np.linalg.norm(Z)
+
+
+def test_small_penalties_of_a_single_precision_path_are_solved_in_double_precision():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 40))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    solver = LowRankSolver(tol=1e-3, max_iter=200, confirm=False)
+    *_, double = solution_path(X, solver)
+    *_, single = solution_path(X, solver, single=True)
+    assert single.B.shape == double.B.shape  # in single precision, rounding errors are kept too
+
+
+def test_a_direction_that_the_subspace_cannot_reach_is_found_before_stopping():
+    # Blocks without common rows or columns, and a subspace of the first.
+    F = np.zeros((90, 60))
+    values = np.concatenate([[50.0, 40.0, 35.0], np.linspace(10.0, 1.0, 37)])
+    F[:60, :40] = spectrum(values, shape=(60, 40))
+    first = F.copy()
+    F[60:, 40:] = spectrum([30.0], shape=(30, 20))
+    missing = np.zeros(F.shape, dtype=bool)
+    ranks = {}
+    for confirm in (False, True):
+        shrinkage = Shrinkage()
+        shrinkage.largest(first)
+        solver = LowRankSolver(tol=1e-5, max_iter=100, confirm=confirm)
+        ranks[confirm] = solver.solve(F.copy(), missing, PENALTY, shrinkage).B.shape[1]
+    assert ranks == {False: 3, True: 4}
+
+
+def test_the_momentum_is_restarted():
+    X = noisy(0)
+    # 363 and 125 iterations without restarts.
+    for penalty, limit in ((4.0, 150), (10.0, 70)):
+        assert solve(X, penalty, LowRankSolver(tol=1e-8, max_iter=limit)).converged
