@@ -96,13 +96,15 @@ def test_zero_matrix():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_fill_in_kernel(seed):
+def test_extrapolation_kernel(seed):
     rng = np.random.default_rng(seed)
-    product, filled = rng.normal(size=(2, *rng.integers(1, 20, size=2)))
+    Z, before, filled = rng.normal(size=(3, rng.integers(1, 200)))
     missing = rng.random(filled.shape) < 0.5
-    expected = np.where(missing, product, filled)
-    _low_rank._fill_in(product, missing, filled)
-    np.testing.assert_array_equal(filled, expected)
+    change, expected = Z - before, np.where(missing, Z + 0.7 * (Z - before), filled)
+    slope = np.sum(((filled - Z) * change)[missing])
+    found = _low_rank._extrapolate(Z, before, 0.7, missing, filled)
+    np.testing.assert_allclose(found, (np.sum(change**2), slope), atol=1e-12)
+    np.testing.assert_allclose(filled, expected, rtol=1e-14)
 
 
 def test_iterations_stop_at_the_tolerance():

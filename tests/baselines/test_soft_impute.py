@@ -108,6 +108,38 @@ def test_a_warning_says_that_iterations_did_not_converge():
     assert SoftImpute(penalty=0.1, max_iter=needed).fit(X).n_iter_ == needed  # and no warning
 
 
+@pytest.mark.parametrize("unit", [1e-60, 1e60])
+def test_units_of_large_matrices(unit):
+    # Large enough for single precision, which has no such numbers.
+    _, X = low_rank(7, shape=(400, 300), noise=1.0)
+    model, scaled = SoftImpute().fit(X), SoftImpute().fit(unit * X)
+    assert scaled.penalty_ == pytest.approx(unit * model.penalty_, rel=1e-6)
+    assert scaled.rank_ == model.rank_
+    np.testing.assert_allclose(scaled.filled_ / unit, model.filled_, atol=1e-4)
+
+
+def test_large_matrices_in_any_order():
+    _, X = low_rank(8, shape=(400, 300), noise=1.0)
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(400), rng.permutation(300)
+    model = SoftImpute().fit(X)
+    np.testing.assert_array_equal(SoftImpute().fit(X).filled_, model.filled_)
+    permuted = SoftImpute().fit(X[rows][:, columns])
+    assert permuted.penalty_ == pytest.approx(model.penalty_, rel=1e-6)
+    np.testing.assert_allclose(permuted.filled_, model.filled_[rows][:, columns], atol=1e-4)
+
+
+def test_a_penalty_that_hardly_improves_the_prediction_is_not_preferred():
+    # Correlated columns: the error falls as long as the penalty does, by less and less.
+    rng = np.random.default_rng(0)
+    covariance = np.exp(-np.abs(np.subtract.outer(np.arange(30), np.arange(30))) / 3.0)
+    X = rng.multivariate_normal(np.zeros(30), covariance, size=300)
+    X[rng.random(X.shape) < 0.5] = np.nan
+    model = SoftImpute().fit(X)
+    assert model.penalty_ > 0.01 * np.linalg.norm(np.nan_to_num(X), 2)
+    assert model.n_iter_ < 200
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

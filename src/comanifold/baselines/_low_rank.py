@@ -14,29 +14,41 @@ Mazumder, Hastie and Tibshirani (2010), Spectral regularization algorithms for l
 incomplete matrices.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy import linalg
 
-from .._embedding.eigenvectors import largest_eigenpairs
 from .._fit.completion import prefer_transposed
 from ..model_selection import HeldOut
+from ._shrinkage import Shrinkage
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Factors = tuple[Array, Array]
+Stop = Callable[[Array], bool]
 
 # The path of penalties: each is this part of the last, from the one at which Z vanishes.
 PENALTY_RATIO = 0.6
 _N_PENALTIES = 20
 
+# The second of Nesterov's sequence; the first, 1, is a step without momentum.
+_SECOND = 0.5 + np.sqrt(1.25)
+
 # The path ends when so many penalties in a row did not improve the held-out error.
 _PATIENCE = 2
+
+# Held-out errors of matrices of at least this size are compared in single precision.
+_LARGE = 100_000
+
+# Down to this part of the largest singular value: smaller ones are lost in products F'F.
+_MIN_SINGLE = 0.01
+
+# A smaller penalty has to lower the held-out error by this part of it to be preferred.
+_MIN_GAIN = 1e-3
 
 
 class Solution(NamedTuple):
@@ -73,67 +85,78 @@ class LowRankSolver:
         Relative change of Z at which to stop.
     max_iter : int
         Limit on the number of iterations.
+    confirm : bool
+        Stop only after a step by the full decomposition: those in subspaces are inexact.
     """
 
     max_rank: int | None = None
     tol: float = 3e-3
     max_iter: int = 100
+    confirm: bool = True
 
-    def solve(self, filled: Array, missing: Mask, penalty: float) -> Solution:
+    def solve(
+        self,
+        filled: Array,
+        missing: Mask,
+        penalty: float,
+        shrinkage: Shrinkage,
+        stop: Stop | None = None,
+    ) -> Solution:
         """Solve for one penalty from a matrix filled in by a nearby solution.
 
-        `filled` is then filled in by the solution.
+        `filled` is then filled in by the solution, and `shrinkage` has its subspace. The iterations
+        also end when `stop(Z)` is true.
         """
-        factors = self._shrink(filled, penalty)
-        Z = factors[0] @ factors[1].T
-        ahead, momentum = Z, 0.5 + np.sqrt(1.25)  # the second of Nesterov's sequence
-        converged, n_iter = False, 1
-        while n_iter < self.max_iter:
-            _fill_in(ahead, missing, filled)
-            factors = self._shrink(filled, penalty)
-            before, Z = Z, factors[0] @ factors[1].T
-            change = Z - before
-            converged = bool(np.linalg.norm(change) <= self.tol * np.linalg.norm(Z))
-            n_iter += 1
-            if converged:
-                break
-            # Restart where the momentum points uphill.
-            if np.vdot(ahead - Z, change) > 0.0:
-                momentum = 1.0
+        Z, before = np.empty_like(filled), np.zeros_like(filled)
+        flat = [np.ravel(array) for array in (missing, filled)]
+        momentum, converged, exact = 1.0, False, False
+        for n_iter in range(1, self.max_iter + 1):
+            found = shrinkage.shrink(filled, penalty, Z, exact=exact)
             faster = 0.5 + np.sqrt(0.25 + momentum**2)
-            ahead, momentum = Z + (momentum - 1.0) / faster * change, faster
-        _fill_in(Z, missing, filled)
-        return Solution(*factors, penalty, n_iter, converged)
+            factor = filled.dtype.type((momentum - 1.0) / faster)
+            change, slope = _extrapolate(Z.ravel(), before.ravel(), factor, *flat)
+            converged = n_iter > 1 and change <= (self.tol * np.linalg.norm(found.values)) ** 2
+            is_stopped = stop is not None and stop(Z)
+            if is_stopped or (converged and (found.is_exact or not self.confirm)):
+                break
+            exact, momentum = converged, faster
+            if slope > 0.0 and factor > 0.0:  # restart where the momentum points uphill
+                np.copyto(filled, Z, where=missing)
+                momentum = _SECOND
+            Z, before = before, Z
+        else:
+            Z = before
+        np.copyto(filled, Z, where=missing)
+        A, B = (half.astype(np.float64, copy=False) for half in found.factors(Z))
+        return Solution(A, B, penalty, n_iter, bool(converged))
 
-    def _shrink(self, filled: Array, penalty: float) -> Factors:
-        """Return factors of `filled` with its singular values lowered by the penalty.
 
-        Only directions with singular values above the penalty are kept.
-        """
-        limit = filled.shape[1] if self.max_rank is None else self.max_rank
-        squares, V = _leading(filled, min(limit, *filled.shape))
-        values = np.sqrt(np.maximum(squares, 0.0))
-        kept = values > penalty
-        values, V = values[kept], V[:, kept]
-        shrunk = (values - penalty) / values
-        # U sqrt(D - penalty) and V sqrt(D - penalty), with U = filled V / D.
-        return filled @ (V * np.sqrt(shrunk / values)), V * np.sqrt(shrunk * values)
-
-
-def solution_path(X: Array, solver: LowRankSolver) -> Iterator[Solution]:
+def solution_path(
+    X: Array, solver: LowRankSolver, stop: Stop | None = None, *, single: bool = False
+) -> Iterator[Solution]:
     """Yield the solutions for falling penalties, each solved from the last.
 
     Rows and columns are not treated alike. Which of them come first depends on the matrix alone:
-    transposing it transposes the solutions.
+    transposing it transposes the solutions. For `stop` see `LowRankSolver.solve`. With `single`,
+    large penalties are solved in single precision, which X has to fit into.
     """
     if prefer_transposed(X):
-        yield from (solution.transposed() for solution in solution_path(X.T, solver))
+        turned = None if stop is None else lambda Z: stop(Z.T)
+        path = solution_path(X.T, solver, turned, single=single)
+        yield from (solution.transposed() for solution in path)
         return
     filled, missing = _start(X)
-    penalty = _largest_singular_value(filled)
+    shrinkage = Shrinkage(solver.max_rank)
+    largest = shrinkage.largest(filled) or 1.0
+    if single:
+        filled = filled.astype(np.float32)
+    penalty = largest
     for _ in range(_N_PENALTIES):
         penalty *= PENALTY_RATIO
-        yield solver.solve(filled, missing, penalty)
+        if filled.dtype == np.float32 and penalty < _MIN_SINGLE * largest:
+            single_filled, filled = filled, _start(X)[0]
+            np.copyto(filled, single_filled, where=missing)
+        yield solver.solve(filled, missing, penalty, shrinkage, stop)
 
 
 def solve(
@@ -145,12 +168,15 @@ def solve(
         return solve(X.T, penalty, solver, start).transposed()
     filled, missing = _start(X)
     if start is not None:
-        _fill_in(start[0] @ start[1].T, missing, filled)
-    return solver.solve(filled, missing, penalty)
+        np.copyto(filled, start[0] @ start[1].T, where=missing)
+    return solver.solve(filled, missing, penalty, Shrinkage(solver.max_rank))
 
 
 class LowRankCompletion:
     """Low-rank completion with the penalty that predicts held-out entries best.
+
+    The path ends after two penalties in a row that do not lower the sum of squared errors by a
+    thousandth. So where the error hardly depends on the penalty, the largest such penalty is taken.
 
     Parameters
     ----------
@@ -172,21 +198,53 @@ class LowRankCompletion:
 
     def __init__(self, held_out: HeldOut, solver: LowRankSolver | None = None):
         solver = LowRankSolver() if solver is None else solver
-        least, n_worse = np.inf, 0
-        path = solution_path(held_out.rest(), solver)
+        rest = held_out.rest()
+        # Single precision needs numbers up to about 1.
+        unit = float(np.nanmax(np.abs(rest))) or 1.0
+        current = _Prediction(held_out, unit)
+        n_worse = 0
+        path = solution_path(rest / unit, solver, current.is_worse, single=rest.size >= _LARGE)
         for step, solution in enumerate(path, start=1):
-            A, B = solution.factors
-            predicted = np.einsum("er,er->e", A[held_out.rows], B[held_out.columns])
-            error = float(np.sum((predicted - held_out.values) ** 2))
             n_worse += 1
-            if error < least:
-                least, n_worse = error, 0
-                self.penalty = solution.penalty
-                self.max_penalty = solution.penalty / PENALTY_RATIO**step
-                self.factors_of_rest: Factors = A, B
-                self.predicted: Array = predicted
+            if current.error < (1.0 - _MIN_GAIN) * current.least:
+                n_worse, current.least = 0, current.error
+                self.penalty = unit * solution.penalty
+                self.max_penalty = self.penalty / PENALTY_RATIO**step
+                A, B = solution.factors
+                self.factors_of_rest: Factors = A * np.sqrt(unit), B * np.sqrt(unit)
+                self.predicted: Array = unit * current.predicted
             if n_worse == _PATIENCE:
                 break
+            current.error = np.inf
+
+
+class _Prediction:
+    """Held-out entries, divided by `unit`, as the iterations of a path predict them.
+
+    Attributes
+    ----------
+    predicted : ndarray of float
+    error : float
+        The sum of squared errors.
+    least : float
+        That of the best larger penalty.
+    """
+
+    def __init__(self, held_out: HeldOut, unit: float):
+        self._places = held_out.rows, held_out.columns
+        self._values = held_out.values / unit
+        self.error = self.least = np.inf
+
+    def is_worse(self, Z: Array) -> bool:
+        """Predict by Z, and return whether this penalty is worse than a larger one.
+
+        It is if the error exceeds the least and rises: the iterations start from the solution for
+        the last penalty and go on in the same direction.
+        """
+        before = self.error
+        self.predicted = Z[self._places].astype(np.float64)
+        self.error = float(np.sum((self.predicted - self._values) ** 2))
+        return self.error > before > self.least
 
 
 def _start(X: Array) -> tuple[Array, Mask]:
@@ -194,29 +252,19 @@ def _start(X: Array) -> tuple[Array, Mask]:
     return np.nan_to_num(X).copy(order="C"), np.isnan(X).copy(order="C")
 
 
-def _largest_singular_value(X: Array) -> float:
-    """Return the largest singular value of X, or 1 if X vanishes."""
-    gram = X.T @ X if X.shape[0] >= X.shape[1] else X @ X.T
-    last = len(gram) - 1
-    squares = linalg.eigh(gram, eigvals_only=True, subset_by_index=[last, last])
-    if not squares.size:  # as the solver of a part of the spectrum can fail
-        squares = linalg.eigvalsh(gram, driver="ev")
-    return float(np.sqrt(max(squares[-1], 0.0))) or 1.0
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _extrapolate(Z, before, factor, missing, filled):
+    """Fill in Z + factor (Z - before), and return |Z - before|^2 and the slope of the objective.
 
-
-@njit(cache=True, nogil=True)
-def _fill_in(product, missing, filled):
-    """filled[missing] = product[missing]."""
-    for i in range(filled.shape[0]):
-        p, m, f = product[i], missing[i], filled[i]
-        for j in range(filled.shape[1]):
-            # Both are read first: the compiler then chooses without a branch, 5 times as fast.
-            new, old = p[j], f[j]
-            f[j] = new if m[j] else old
-
-
-def _leading(filled: Array, n_directions: int) -> tuple[Array, Array]:
-    """Return the largest eigenvalues of filled' filled, in rising order, and their vectors."""
-    if n_directions == filled.shape[1]:
-        return np.linalg.eigh(filled.T @ filled)  # faster than SciPy's solver of a part
-    return largest_eigenpairs(filled.T @ filled, n_directions)
+    All are flat arrays. With F the filled-in matrix, the objective as a function of the missing
+    entries has gradient F - Z there. Its product with Z - before is the slope along the last step.
+    """
+    square, slope = 0.0, 0.0
+    for i in range(len(filled)):
+        # All are read first: the compiler then chooses without a branch, 5 times as fast.
+        new, old = Z[i], filled[i]
+        change = new - before[i]
+        square += change * change
+        slope += (old - new) * change if missing[i] else 0.0
+        filled[i] = new + factor * change if missing[i] else old
+    return square, slope

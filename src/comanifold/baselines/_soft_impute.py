@@ -29,7 +29,8 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
     Minimises :math:`\tfrac12 \| P_\Theta(X - M - Z) \|_F^2 + \lambda \| Z \|_*`, with M the means
     of the columns, by proximal gradient steps :math:`Z \leftarrow S_\lambda(P_\Theta(X - M) +
     P_{\bar\Theta}(Z))` with Nesterov's extrapolation. :math:`S_\lambda` lowers all singular values
-    by :math:`\lambda`, down to zero.
+    by :math:`\lambda`, down to zero; where Z has a low rank, by subspace iterations, of which the
+    last is confirmed by a full decomposition.
 
     Parameters
     ----------
@@ -37,8 +38,9 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
         Largest rank of Z, by default any. A limit that is met makes the problem non-convex.
     penalty : "auto" or float, default="auto"
         :math:`\lambda`, in the units of the data. "auto" takes the one of a falling path
-        that predicts held-out entries best; for a matrix too small to hold any out, a tenth of
-        the largest singular value.
+        that predicts held-out entries best, where a smaller one has to lower the sum of squared
+        errors by a thousandth; for a matrix too small to hold any out, a tenth of the largest
+        singular value.
     max_iter : int, default=2000
         Limit on the number of iterations.
     tol : float, default=1e-5
@@ -166,7 +168,7 @@ def _choose_penalty(X: Array, max_rank: int | None) -> tuple[float, Factors | No
     held_out = HeldOut(X, from_complete=True)
     if not held_out.values.size or not np.nan_to_num(held_out.rest()).any():
         return 0.1 * float(np.linalg.norm(np.nan_to_num(X), 2)), None
-    solver = LowRankSolver(max_rank, tol=_PATH_TOL, max_iter=_PATH_MAX_ITER)
+    solver = LowRankSolver(max_rank, tol=_PATH_TOL, max_iter=_PATH_MAX_ITER, confirm=False)
     completion = LowRankCompletion(held_out, solver)
     error = np.sum((completion.predicted - held_out.values) ** 2)
     if error >= np.sum(held_out.values**2):  # column means predict better
