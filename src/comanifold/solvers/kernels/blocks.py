@@ -423,3 +423,16 @@ def ascend_dual(V, vectors, leading, pairs, caps, steps, momentum):
             vector[b] = x
         wrong_way += product / steps[e]
     return wrong_way
+
+
+@kernel
+def linear_bound(G, means, counts, low, high):
+    """Sum of G x - G^2 / 2 where x is observed, and of min(low G, high G) elsewhere."""
+    m, n = G.shape
+    total = 0.0
+    for i in range(m):
+        g, x, count = G[i], means[i], counts[i]
+        for j in range(n):
+            observed = g[j] * (x[j] - 0.5 * g[j])
+            total += observed if count[j] > 0.0 else min(low * g[j], high * g[j])
+    return total
