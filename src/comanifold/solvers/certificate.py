@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
 from ..penalties import Penalty, get_penalty
-from .kernels.blocks import block_means, divergence
+from .kernels.blocks import block_means, divergence, linear_bound
 from .kernels.quadratic import lower_quadratic, quadratic_residual
 from .problem import Array, Edges, Iterate, Problem
 
@@ -138,11 +138,7 @@ class Dual:
         minimiser lies within the range of the data, since clipping an estimate to it lowers
         every term, and so the entry costs no more than g times an end of that range.
         """
-        G = self.divergence(problem)
-        observed = problem.counts > 0
-        x = problem.means
-        low, high = x[observed].min(), x[observed].max()
-        return float(np.where(observed, G * x - 0.5 * G**2, np.minimum(G * low, G * high)).sum())
+        return bound_from_divergence(problem, self.divergence(problem), observed_range(problem))
 
 
 @dataclass(frozen=True)
@@ -207,15 +203,31 @@ class Potentials:
         return Dual(*vectors)
 
 
+def bound_from_divergence(problem: Problem, G: Array, limits: tuple[float, float]) -> float:
+    """`Dual.lower_bound` of dual vectors with the divergence G, for data within `limits`."""
+    return linear_bound(G, problem.means, problem.counts, *limits)
+
+
+def observed_range(problem: Problem) -> tuple[float, float]:
+    """The smallest and the largest mean of a block with observed entries."""
+    means = problem.means[problem.counts > 0]
+    return means.min(), means.max()
+
+
 def relative_gap(problem: Problem, penalty: Penalty, value: float, bound: float) -> float:
     """The gap that `Certificate` describes, for data in standard units."""
+    gap = value - bound
+    return 0.0 if gap <= 0.0 else gap / gap_scale(problem, penalty, value)
+
+
+def gap_scale(problem: Problem, penalty: Penalty, value: float) -> float:
+    """What the gap of an estimate with the objective `value` is relative to."""
     n_rows, n_columns = problem.counts.shape
     unit = penalty.value(np.sqrt([n_columns, n_rows]))
     roughness = unit[0] * problem.rows.weights.sum() + unit[1] * problem.columns.weights.sum()
     at_mean = 0.5 * problem.counts.sum()
     floor = 1e-6 * float(min(roughness, at_mean) if roughness > 0.0 else at_mean)
-    gap = value - bound
-    return 0.0 if gap <= 0.0 else gap / max(value, floor)
+    return max(value, floor)
 
 
 def stationarity(problem: Problem, U: Array, penalty: Penalty, dual: Dual | Potentials) -> float:

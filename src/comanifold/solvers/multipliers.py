@@ -11,6 +11,8 @@ Its augmented Lagrangian with the parameter rho is, in U, a sum of Huber functio
 D_e U + dual_e / rho. The quadratic that touches each from above has the curvature
 rho min(1, c_e / ||dual_e + rho D_e U||), at most rho, so the linear systems stay well conditioned
 however much fuses. An edge whose dual vector is shorter than its cap c_e is fused.
+
+With a linear penalty the sweeps stop at a moderate duality gap, and `newton` continues.
 """
 
 import numpy as np
@@ -20,10 +22,17 @@ from .certificate import Dual, Potentials, relative_gap, stationarity, tangent_o
 from .kernels.blocks import advance_multipliers, shrink_factors
 from .kernels.descent import CG_REDUCTION, CG_STEPS
 from .kernels.quadratic import lower_quadratic, quadratic_residual
+from .newton import polish
 from .problem import Array, Iterate, Outcome, Problem
 
 # Sweeps between two looks at the duality gap.
 _CHECK_EVERY = 5
+
+# A linear penalty is left to Newton's method below this duality gap, if the gap is this many times
+# the tolerance or after so many sweeps: a few more sweeps take less time than Newton's first steps.
+_NEWTON_AT = 1e-3
+_FAR = 20.0
+_MANY = 100
 
 # Limit of the penalty parameter, in units of the weight of an observed entry, and of its inverse.
 _LARGEST = 1e6
@@ -54,10 +63,13 @@ def minimise_by_multipliers(
     caps = problem.slopes(penalty, norms)
     start = lowest = tangent_objective(problem, U, caps, norms)
     V = U.copy()
+    newton_at = _NEWTON_AT
     if isinstance(dual, Potentials):
         dual = dual.expand(problem, U, penalty)
     multipliers = _Multipliers(problem, dual or Dual.zeros(problem))
-    for n_iter in range(1, max_iter + 1):
+    n_iter = 0
+    while n_iter < max_iter:
+        n_iter += 1
         multipliers.sweep(V, caps)
         if n_iter % _CHECK_EVERY and n_iter < max_iter:
             continue
@@ -74,8 +86,22 @@ def minimise_by_multipliers(
                 best, objective = candidate, value
         history.append(objective)
         if penalty.is_linear:
-            if relative_gap(problem, penalty, objective, bound) <= tol:
+            gap = relative_gap(problem, penalty, objective, bound)
+            if gap <= tol:
                 return Outcome(best, history, n_iter, dual)
+            is_hard = gap > _FAR * tol or n_iter > _MANY
+            if gap <= newton_at and is_hard and n_iter < max_iter:
+                polished = polish(problem, V, dual, penalty, max_iter=max_iter - n_iter, tol=tol)
+                n_iter += polished.n_iter
+                if polished.objective < objective:
+                    best, objective = polished.iterate, polished.objective
+                history.append(objective)
+                gap = relative_gap(problem, penalty, objective, polished.bound)
+                if gap <= tol or n_iter >= max_iter:
+                    return Outcome(best, history, n_iter, polished.dual)
+                # Newton's method got stuck: more sweeps from where it is.
+                V, multipliers = best.estimate, _Multipliers(problem, polished.dual)
+                newton_at = 0.1 * gap
         elif stationarity(problem, best.estimate, penalty, dual) <= tol:
             return Outcome(best, history, n_iter, dual)
         elif lowest - bound <= _SOLVED * (start - lowest):

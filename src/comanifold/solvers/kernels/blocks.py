@@ -170,7 +170,7 @@ def load_tile(V, first, tile):
 def column_laplacian(V, first, adjacency, weights, tile, image, out):
     """out = rows of V L(weights) from `first` on, as many as a tile has; `image` is room for it."""
     load_tile(V, first, tile)
-    laplacian(tile, adjacency, weights, image)
+    row_laplacian(tile, 0, tile.shape[0], adjacency, weights, image, 0)
     for i in range(0, tile.shape[1], 8):
         o0, o1, o2, o3 = out[i], out[i + 1], out[i + 2], out[i + 3]
         o4, o5, o6, o7 = out[i + 4], out[i + 5], out[i + 6], out[i + 7]
@@ -494,3 +494,16 @@ def ascend_dual(V, vectors, leading, pairs, caps, steps, momentum):
             vector[b] = x
         wrong_way += product / steps[e]
     return wrong_way
+
+
+@kernel
+def linear_bound(G, means, counts, low, high):
+    """Sum of G x - G^2 / 2 where x is observed, and of min(low G, high G) elsewhere."""
+    m, n = G.shape
+    total = 0.0
+    for i in range(m):
+        g, x, count = G[i], means[i], counts[i]
+        for j in range(n):
+            observed = g[j] * (x[j] - 0.5 * g[j])
+            total += observed if count[j] > 0.0 else min(low * g[j], high * g[j])
+    return total
