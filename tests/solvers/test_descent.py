@@ -26,7 +26,8 @@ def start(seed, penalty, *, factor=2.0):
 
 def state_of(iterate, penalty):
     kernel = compile_penalty(penalty).kernel
-    return kernels.evaluated(iterate.problem.owned(), iterate.V.copy(), kernel), kernel
+    problem = iterate.problem.owned()
+    return problem, kernels.evaluated(problem, iterate.V.copy(), kernel), kernel
 
 
 @each_penalty
@@ -72,8 +73,8 @@ def test_clusters_are_merged_as_in_numpy(by_pairs):
     for seed in range(30):
         iterate = start(seed, penalty, factor=1.5)
         n_clusters = iterate.V.shape
-        state, kernel = state_of(iterate, penalty)
-        fused, *labels = kernels.merged(state, kernel, kernels.LEAST_GAIN, by_pairs)
+        problem, state, kernel = state_of(iterate, penalty)
+        _, fused, *labels = kernels.merged(problem, state, kernel, kernels.LEAST_GAIN, by_pairs)
         expected = slow.merge(iterate, penalty, by_pairs=by_pairs)
         assert fused.objective == pytest.approx(expected.objective(penalty), rel=1e-12)
         np.testing.assert_array_equal(labels[0][iterate.row_labels], expected.row_labels)
@@ -103,8 +104,8 @@ def test_it_is_compiled_once_for_all_penalties():
 def test_only_what_is_equal_is_fused_where_more_would_raise_the_objective():
     X = np.array([[0.0, 1.0, 3.0], [0.1, 1.1, 3.2], [0.1, 1.1, 3.2], [5.0, 2.0, 7.0]])
     problem = Problem.build(X, path(4), path(3), row_cost=1e-9, column_cost=1e-9)
-    state, kernel = state_of(Iterate.start(problem, X), Snowflake())
-    fused, rows, columns = kernels.collapsed(state, kernel, 10.0)
+    problem, state, kernel = state_of(Iterate.start(problem, X), Snowflake())
+    _, fused, rows, columns = kernels.collapsed(problem, state, kernel, 10.0)
     np.testing.assert_array_equal(rows, [0, 1, 1, 2])
     np.testing.assert_array_equal(columns, [0, 1, 2])
     assert fused.objective <= state.objective

@@ -19,8 +19,9 @@ by_pairs_or_not = pytest.mark.parametrize("by_pairs", [False, True])
 def merge(problem, U, penalty, *, by_pairs):
     """The labels of what is merged, the objective before, and that after."""
     kernel = compile_penalty(penalty).kernel
-    state = kernels.evaluated(problem.owned(), U, kernel)
-    fused, *labels = kernels.merged(state, kernel, kernels.LEAST_GAIN, by_pairs)
+    problem = problem.owned()
+    state = kernels.evaluated(problem, U, kernel)
+    _, fused, *labels = kernels.merged(problem, state, kernel, kernels.LEAST_GAIN, by_pairs)
     return labels, state.objective, fused.objective
 
 
