@@ -100,9 +100,9 @@ def test_input_that_is_refused_leaves_the_fit_as_it_was(fitted, number):
 STAGES = {
     CoManifold: [
         (comanifold._fit.passes, "held_out_folds"),
-        (comanifold._fit.passes, "complete_for_graphs"),
+        (comanifold._fit.passes, "continue_path"),
         (comanifold._fit.passes, "predict_along_path"),
-        (comanifold._fit.passes, "combination_weights"),
+        (comanifold._fit.passes.Stacking, "weights"),
         (comanifold._fit.passes.Graph, "nearest_neighbors"),
         (comanifold._fit.sweep.Surface, "solve"),
         (comanifold._fit.sweep.MultiScaleMetric, "add"),

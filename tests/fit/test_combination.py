@@ -5,12 +5,7 @@ import numpy as np
 import pytest
 
 from comanifold._fit import combination
-from comanifold._fit.combination import (
-    ErrorModel,
-    combination_weights,
-    cross_fitted,
-    mode_variances,
-)
+from comanifold._fit.combination import ErrorModel, Stacking, mode_variances
 
 
 def members(seed, n_entries=400, n_members=12):
@@ -26,7 +21,7 @@ def test_weights_solve_the_problem_on_the_simplex(n_entries):
     predictions, values, prior = members(n_entries, n_entries)
     prior = prior * np.linspace(0.5, 1.5, len(prior))
     prior /= prior.sum()
-    found = combination_weights(predictions, values, prior)
+    found = Stacking(predictions, values, prior).weights()
     kept = found > 0.0
 
     def solve(penalty, some):
@@ -53,19 +48,19 @@ def test_few_entries_leave_the_prior_and_many_find_the_best_member():
     predictions = np.column_stack([good, *(values + rng.normal(size=(5, 4000)))])
     prior = np.array([0.0, 0.2, 0.2, 0.2, 0.2, 0.2])
     distances = [
-        np.linalg.norm(combination_weights(predictions[:n], values[:n], prior) - prior)
+        np.linalg.norm(Stacking(predictions[:n], values[:n], prior).weights() - prior)
         for n in (2, 8, 30, 100, 1000, 4000)
     ]
     assert distances[0] < 0.02
     assert (np.diff(distances) >= 0.0).all()  # nothing jumps, and nothing turns back
-    weights = combination_weights(predictions, values, prior)
+    weights = Stacking(predictions, values, prior).weights()
     np.testing.assert_allclose(weights, [1.0, 0, 0, 0, 0, 0], atol=1e-3)
-    np.testing.assert_array_equal(combination_weights(predictions[:0], values[:0], prior), prior)
+    np.testing.assert_array_equal(Stacking(predictions[:0], values[:0], prior).weights(), prior)
 
 
 def test_members_with_negligible_weights_are_left_out():
     predictions, values, prior = members(1, 3000, 40)
-    weights = combination_weights(predictions, values, prior)
+    weights = Stacking(predictions, values, prior).weights()
     assert (weights > 0.0).sum() < 40
     rest = predictions @ weights - values
     best = min(np.mean((predictions - values[:, None]) ** 2, axis=0))
@@ -74,14 +69,14 @@ def test_members_with_negligible_weights_are_left_out():
 
 def test_no_entry_has_a_part_in_the_weights_it_is_predicted_with():
     predictions, values, prior = members(2, 100, 8)
-    before = cross_fitted(predictions, values, prior)
+    before = Stacking(predictions, values, prior).cross_fitted()
     order = np.argsort(values)
     place = order[50]
     part = np.empty(100, dtype=int)
     part[np.lexsort((predictions @ prior, values))] = np.arange(100) % 5
     changed = values.copy()
     changed[place] = 0.5 * (values[order[50]] + values[order[51]])  # the order is the same
-    after = cross_fitted(predictions, changed, prior)
+    after = Stacking(predictions, changed, prior).cross_fitted()
     same = part == part[place]
     np.testing.assert_array_equal(after[same], before[same])
     assert (after[~same] != before[~same]).any()

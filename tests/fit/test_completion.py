@@ -4,14 +4,18 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from oracles.completion import completion_path
 
 from comanifold._fit import completion
 from comanifold._fit.completion import (
+    FOR_GRAPHS,
     PATH_KINDS,
     Completion,
+    CompletionPath,
     PathKind,
     complete_for_graphs,
-    completion_path,
+    continue_path,
+    effects_gain,
     predict_along_path,
     row_and_column_effects,
 )
@@ -32,6 +36,21 @@ def log_det(X, ridge):
     return np.linalg.slogdet(covariance + ridge * np.eye(len(covariance)))[1]
 
 
+def matrix_of(precision, n_columns):
+    """The precision as a matrix."""
+    W = np.empty((n_columns, n_columns))
+    precision.multiply(np.eye(n_columns), W)
+    return W if precision.inverse is None else W + np.diag(precision.inverse)
+
+
+def gaussian_path(X, variance, n_steps=completion._N_RIDGES):
+    """Yield the estimates of a centred matrix for falling ridges."""
+    model = completion._GaussianModel(X, variance)
+    for number in range(n_steps):
+        model.solve(number)
+        yield model.filled
+
+
 def test_steps_end_at_the_regression_on_the_observed_entries(monkeypatch):
     monkeypatch.setattr(completion, "_N_STEPS", 10)
     rng = np.random.default_rng(0)
@@ -39,9 +58,11 @@ def test_steps_end_at_the_regression_on_the_observed_entries(monkeypatch):
     missing = rng.random(X.shape) < 0.5
     missing[0], missing[1] = False, True
     precision = completion._Precision.of(rng.normal(size=(30, 5)), np.full(5, 0.1), None)
-    change = completion._conjugate_gradients(X, missing, precision)
-    W = precision.multiply(np.eye(5))
-    for row, absent, found in zip(X, missing, X + change, strict=True):
+    filled = X.copy()
+    change = completion._regress(filled, missing, precision)
+    assert change == pytest.approx(np.sum((filled - X) ** 2))
+    W = matrix_of(precision, 5)
+    for row, absent, found in zip(X, missing, filled, strict=True):
         expected = row.copy()
         rest = W[np.ix_(absent, ~absent)] @ row[~absent]
         expected[absent] = -np.linalg.solve(W[np.ix_(absent, absent)], rest)
@@ -54,7 +75,7 @@ def test_objective_of_a_ridge_never_rises(shape, missing):
     X, _ = incomplete(1, shape, missing=missing)
     unit = np.nanmean(X**2)
     last = np.nan_to_num(X)
-    for number, estimate in enumerate(completion._gaussian_path(X, False)):
+    for number, estimate in enumerate(gaussian_path(X, False)):
         ridge = unit * Completion(False, True, number, 1.0).ridge
         assert log_det(estimate, ridge) <= log_det(last, ridge) + 1e-9
         last = estimate.copy()
@@ -65,7 +86,7 @@ def test_many_steps_reach_a_stationary_point(monkeypatch):
     monkeypatch.setattr(completion, "_MAX_ITER", 500)
     monkeypatch.setattr(completion, "_TOL", 1e-10)
     X, _ = incomplete(2)
-    *_, estimate = islice(completion._gaussian_path(X, False), 4)
+    *_, estimate = gaussian_path(X, False, 4)
     ridge = np.nanmean(X**2) * Completion(False, True, 3, 1.0).ridge
     S = estimate.T @ estimate / len(X) + ridge * np.eye(X.shape[1])
     gradient = estimate @ np.linalg.inv(S)
@@ -77,7 +98,7 @@ def test_variances_are_those_given_all_other_entries(monkeypatch):
     monkeypatch.setattr(completion, "_TOL", 1e-10)
     X, _ = incomplete(3)
     missing = np.isnan(X)
-    *_, estimate = islice(completion._gaussian_path(X, True), 4)
+    *_, estimate = gaussian_path(X, True, 4)
     ridge = np.nanmean(X**2) * Completion(False, True, 3, 1.0).ridge
     # The fixed point of the mean-field equations.
     variances = np.ones(X.shape[1])
@@ -94,13 +115,15 @@ def test_covariance_of_many_columns_is_exact_up_to_its_rank(diagonal, monkeypatc
     X = rng.normal(size=(50, 6)) @ rng.normal(size=(6, 40))
     d = diagonal * rng.uniform(1, 2, size=40)
     expected = np.linalg.inv(X.T @ X / 50 + np.diag(d))
-    monkeypatch.setattr(completion, "_MOST_DENSE", 10)
+    monkeypatch.setattr(completion, "_FEW_COLUMNS", 10)
+    monkeypatch.setattr(completion, "_MANY_COLUMNS", 10)
     monkeypatch.setattr(completion, "_RANK", 8)
+    monkeypatch.setattr(completion, "_LANCZOS_TOL", 1e-9)
     found = completion._Precision.of(X, d, None)
     again = completion._Precision.of(X, d, found)
     for precision in (found, again):
         assert precision.dense is None
-        np.testing.assert_allclose(precision.multiply(np.eye(40)), expected, atol=1e-7)
+        np.testing.assert_allclose(matrix_of(precision, 40), expected, atol=1e-7)
         np.testing.assert_allclose(precision.diagonal, np.diag(expected), atol=1e-7)
 
 
@@ -113,7 +136,8 @@ def test_many_columns_are_predicted_as_well(monkeypatch):
         return min(np.mean((estimate - truth)[missing] ** 2) for estimate in estimates)
 
     exact = error()
-    monkeypatch.setattr(completion, "_MOST_DENSE", 10)
+    monkeypatch.setattr(completion, "_FEW_COLUMNS", 10)
+    monkeypatch.setattr(completion, "_MANY_COLUMNS", 10)
     monkeypatch.setattr(completion, "_RANK", 10)
     assert error() < 1.1 * exact
 
@@ -162,26 +186,79 @@ def test_noise_is_not_fitted():
 def test_path_ends_where_predictions_no_longer_improve():
     X, _ = incomplete(10, noise=1.0)
     held_out = HeldOut(X)
-    predictions = predict_along_path(held_out, PATH_KINDS[0])
-    errors = np.mean((predictions - held_out.values) ** 2, axis=1)
-    assert len(errors) < completion._N_RIDGES
-    assert errors[-2:].min() > 0.99 * errors.min()
+    found = predict_along_path(held_out, PATH_KINDS[0])
+    np.testing.assert_allclose(
+        found.errors, np.mean((found.predictions - held_out.values) ** 2, axis=1)
+    )
+    assert len(found.errors) < completion._N_RIDGES
+    assert found.errors[-1] > 0.99 * found.errors.min()
     whole = [
         A[held_out.rows, held_out.columns] for A in completion_path(held_out.rest(), PATH_KINDS[0])
     ]
-    np.testing.assert_array_equal(predictions, whole[: len(predictions)])
+    np.testing.assert_allclose(found.predictions, whole[: len(found.predictions)], atol=1e-12)
+    best = whole[int(np.argmin(found.errors))]
+    np.testing.assert_allclose(found.best.at(held_out.rows, held_out.columns), best, atol=1e-12)
+
+
+def test_large_ridges_that_change_nothing_do_not_end_a_path():
+    X, truth = incomplete(14, (120, 90), noise=0.02, missing=0.9)
+    held_out = HeldOut(X)
+    found = predict_along_path(held_out, PathKind(effects=False, variance=True))
+    first_steps = found.errors[:4]
+    assert first_steps.max() < 1.05 * first_steps.min()  # a plateau
+    assert found.errors.min() < 0.5 * found.errors[0]
+
+
+def test_paths_of_more_entries_continue_those_of_fewer():
+    X, truth = incomplete(15, (60, 40), missing=0.6)
+    missing = np.isnan(X)
+    for kind in PATH_KINDS:
+        found = predict_along_path(HeldOut(X), kind)
+        step = int(np.argmin(found.errors))
+        before = found.best.estimate()
+        path = continue_path(X, found.best, step)
+        *_, whole = islice(completion_path(X, kind), step + 1)
+        errors = [np.sqrt(np.mean((A - truth)[missing] ** 2)) for A in (path.estimate(), whole)]
+        assert errors[0] < 1.03 * errors[1]
+        np.testing.assert_array_equal(found.best.estimate(), before)  # it is left as it was
+        np.testing.assert_array_equal(path.filled(X)[~missing], X[~missing])
+
+
+def test_single_precision_predicts_the_same(monkeypatch):
+    X, _ = incomplete(16, (80, 60), noise=0.3)
+    held_out = HeldOut(X)
+    for kind in PATH_KINDS:
+        double = predict_along_path(held_out, kind)
+        monkeypatch.setattr(completion, "_MOST_IN_DOUBLE", 0)
+        single = predict_along_path(held_out, kind)
+        monkeypatch.undo()
+        n_steps = min(len(single.errors), len(double.errors))
+        assert n_steps >= len(double.errors) - 1
+        np.testing.assert_allclose(
+            single.predictions[:n_steps], double.predictions[:n_steps], atol=2e-3
+        )
 
 
 def test_first_graphs_are_built_from_the_step_that_predicts_best():
     X, _ = incomplete(11)
-    held_out = HeldOut(X)
-    errors = [
-        np.mean((A[held_out.rows, held_out.columns] - held_out.values) ** 2)
-        for A in islice(completion_path(held_out.rest(), PATH_KINDS[0]), 10)
-    ]
-    *_, expected = islice(completion_path(X, PATH_KINDS[0]), int(np.argmin(errors)) + 1)
-    found = complete_for_graphs(X)
-    np.testing.assert_array_equal(found, np.where(np.isnan(X), expected, X))
+    found = predict_along_path(HeldOut(X), FOR_GRAPHS)
+    path = continue_path(X, found.best, int(np.argmin(found.errors)))
+    np.testing.assert_array_equal(complete_for_graphs(X), path.filled(X))
+
+
+def test_matrix_of_which_nothing_can_be_spared_is_filled_in():
+    X = np.array([[1.0, 2.0, np.nan], [np.nan, 2.5, 3.0], [1.5, np.nan, 3.5]])
+    path = CompletionPath(X, FOR_GRAPHS)
+    path.solve_all(range(5))
+    np.testing.assert_array_equal(complete_for_graphs(X), path.filled(X))
+
+
+def test_gain_of_effects():
+    rng = np.random.default_rng(17)
+    noise = rng.normal(size=(60, 50))
+    noise[rng.random(noise.shape) < 0.4] = np.nan
+    assert abs(effects_gain(HeldOut(noise))) < 0.02
+    assert effects_gain(HeldOut(noise + rng.normal(size=(60, 1)))) > 0.3
 
 
 @pytest.mark.parametrize("value", [0.0, 2.5])
@@ -199,6 +276,11 @@ def test_steps_have_the_ridges_of_their_place():
     assert Completion(True, True, 2, 0.5).ridge == pytest.approx(1.0)
 
 
+def sum_of_effects(X):
+    mean, rows, columns = row_and_column_effects(X)
+    return mean + rows[:, None] + columns
+
+
 def test_effects_of_many_entries_are_those_of_least_squares():
     rng = np.random.default_rng(12)
     truth = rng.normal(size=(60, 1)) + rng.normal(size=50)
@@ -209,7 +291,7 @@ def test_effects_of_many_entries_are_those_of_least_squares():
     design[np.arange(len(rows)), rows] = design[np.arange(len(rows)), 60 + columns] = 1.0
     solution = np.linalg.lstsq(design, X[rows, columns], rcond=None)[0]
     expected = solution[:60, None] + solution[60:]
-    np.testing.assert_allclose(row_and_column_effects(X), expected, atol=0.01)
+    np.testing.assert_allclose(sum_of_effects(X), expected, atol=0.01)
 
 
 def test_effects_of_few_entries_are_shrunk():
@@ -217,6 +299,6 @@ def test_effects_of_few_entries_are_shrunk():
     X = 0.5 * rng.normal(size=(80, 1)) + rng.normal(size=(80, 40))
     X[0, 1:] = np.nan
     X[0, 0] = 5.0
-    assert row_and_column_effects(X)[0, 1:].max() < 2.0
+    assert sum_of_effects(X)[0, 1:].max() < 2.0
     noise = rng.normal(size=(80, 40))
-    assert row_and_column_effects(noise).std() < 0.08
+    assert sum_of_effects(noise).std() < 0.08

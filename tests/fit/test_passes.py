@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 from comanifold import CoManifold, Graph
-from comanifold._fit.combination import combination_weights
-from comanifold._fit.completion import PATH_KINDS, completion_path
-from comanifold._fit.passes import _without_effects, prepare_first_pass, run_passes
+from comanifold._fit.combination import Stacking
+from comanifold._fit.completion import PATH_KINDS, continue_path, predict_along_path
+from comanifold._fit.passes import (
+    _best_completion,
+    _without_effects,
+    prepare_first_pass,
+    run_passes,
+)
 from comanifold._fit.progress import ProgressReporter
 from comanifold._fit.settings import Execution, check_settings
 from comanifold._fit.sweep import CostWeights, Outputs, sweep
@@ -38,17 +43,20 @@ def test_learned_weights_combine_what_the_folds_have_not_seen(first_graphs):
     folds = held_out_folds(X)
     assert len(folds) == 5
     predictions = {}
-    for fold in folds:
+    paths = [{kind: predict_along_path(fold, kind) for kind in PATH_KINDS} for fold in folds]
+    best, _ = _best_completion(paths)
+    for fold, of_fold in zip(folds, paths, strict=True):
         at = fold.rows, fold.columns
-        inputs = prepare_first_pass(fold.rest(), settings, 1)
+        completed = of_fold[best].best.filled(fold.rest())
+        inputs = prepare_first_pass(fold.rest(), settings, 1, completed)
         swept = sweep(
             inputs, CostWeights(0.0), settings, execution(), name="x", outputs=Outputs(True, False)
         )
         for scale, blocks in zip(swept.scales, swept.blocks, strict=True):
             predictions.setdefault((scale.l, scale.k), []).append(blocks.expand()[at])
-        for kind in PATH_KINDS:
-            for step, estimate in enumerate(completion_path(fold.rest(), kind)):
-                predictions.setdefault((kind, step), []).append(estimate[at])
+        for kind, path in of_fold.items():
+            for step, predicted in enumerate(path.predictions):
+                predictions.setdefault((kind, step), []).append(predicted)
     result = run_passes(X, settings, execution())
     found = {(s.l, s.k): s.weight for s in result.scales if s.weight > 0.0}
     for completion in result.completions:
@@ -68,7 +76,7 @@ def test_learned_weights_combine_what_the_folds_have_not_seen(first_graphs):
     everything = np.column_stack([np.concatenate(predictions[member]) for member in shared])
     prior = np.array([2.0 ** (-0.5 * sum(m)) if isinstance(m[0], int) else 0.0 for m in shared])
     prior /= prior.sum()
-    weights = combination_weights(everything, values, prior)
+    weights = Stacking(everything, values, prior).weights()
     assert error < 1.02 * np.mean((everything @ weights - values) ** 2)
 
 
@@ -80,11 +88,20 @@ def test_filled_in_values_are_the_weighted_mean_of_the_members():
         scale.weight * blocks.expand()
         for scale, blocks in zip(result.scales, result.blocks, strict=True)
     )
-    for completion in result.completions:
-        kinds = {(kind.effects, kind.variance): kind for kind in PATH_KINDS}
-        kind = kinds[completion.effects, completion.variance]
-        path = list(completion_path(X, kind))
-        expected = expected + completion.weight * path[completion.step]
+    # Completions are solved from those of the first fold, one step after the other.
+    fold = held_out_folds(X)[0]
+    for kind in PATH_KINDS:
+        of_kind = {
+            one.step: one.weight
+            for one in result.completions
+            if (one.effects, one.variance) == (kind.effects, kind.variance)
+        }
+        if of_kind:
+            path = continue_path(X, predict_along_path(fold, kind).best, min(of_kind))
+            expected = expected + of_kind[min(of_kind)] * path.estimate()
+            for step in range(min(of_kind) + 1, max(of_kind) + 1):
+                path.solve(step)
+                expected = expected + of_kind.get(step, 0.0) * path.estimate()
     missing = np.isnan(X)
     np.testing.assert_allclose(result.filled[missing], expected[missing], atol=1e-9)
 
@@ -142,12 +159,31 @@ def test_effects_are_left_out_where_means_predict_as_well():
     plain = values + 0.3 * rng.normal(size=800)
     prior, has_effects = np.array([1.0, 0.0, 0.0]), np.array([False, False, True])
 
-    def needed(effects):
+    def weight(effects):
         predictions = np.column_stack([scale, plain, effects])
-        return _without_effects(predictions, values, prior, has_effects).tolist()
+        stacking, weights = _without_effects(Stacking(predictions, values, prior), has_effects)
+        kept = weights if weights[2] > 0.0 else weights[:2]
+        assert stacking.mean_square(kept) == pytest.approx(
+            np.mean((predictions @ weights - values) ** 2)
+        )
+        return weights[2]
 
-    assert needed(plain + 1e-4 * rng.normal(size=800)) == [True, True, False]
-    assert needed(values + 0.1 * rng.normal(size=800)) == [True, True, True]
+    assert weight(plain + 1e-4 * rng.normal(size=800)) == 0.0
+    assert weight(values + 0.1 * rng.normal(size=800)) > 0.5
+
+
+def test_paths_with_effects_are_tried_where_they_may_help():
+    rng = np.random.default_rng(6)
+    noise = rng.normal(size=(40, 30))
+    noise[rng.random(noise.shape) < 0.3] = np.nan
+    effects = noise + 2.0 * rng.normal(size=(40, 1)) + 2.0 * rng.normal(size=30)
+
+    def kinds(X, **options):
+        return list(_complete_fold(held_out_folds(X)[0], execution(), **options))
+
+    assert kinds(noise, all_kinds=False) == [kind for kind in PATH_KINDS if not kind.effects]
+    assert set(kinds(effects, all_kinds=False)) == set(PATH_KINDS)
+    assert kinds(noise, all_kinds=True) == list(PATH_KINDS)
 
 
 def test_a_block_of_a_matrix_without_noise_is_filled_in():
