@@ -289,7 +289,11 @@ def nearest_neighbor_graph(distances: Array, n_neighbors: int) -> Graph:
     D = distances.copy()
     np.fill_diagonal(D, np.inf)
     n_nodes = len(D)
-    edges = _each_once(np.argpartition(D, max(n_neighbors - 1, 0), axis=1)[:, :n_neighbors])
+    adjacent = np.zeros(D.shape, dtype=bool)
+    nearest = np.argpartition(D, max(n_neighbors - 1, 0), axis=1)[:, :n_neighbors]
+    adjacent[np.arange(n_nodes)[:, None], nearest] = True
+    adjacent |= adjacent.T
+    edges = np.argwhere(np.triu(adjacent))
 
     def nearest_outside(of: Indices, labels: Indices) -> tuple[Indices, Array]:
         outside = np.where(labels[of, None] == labels, np.inf, D[of])

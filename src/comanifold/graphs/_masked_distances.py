@@ -88,6 +88,7 @@ class Rows:
     """
 
     def __init__(self, X: NDArray[np.float64]):
+        X = np.ascontiguousarray(X)  # kernels are compiled for one memory layout
         self._observed = ~np.isnan(X)
         # Scaling keeps the squares within range. Shifting a column changes no difference, and
         # centred values cancel least.
@@ -114,13 +115,23 @@ class Rows:
         block *= self.scale
         return block
 
-    def rough_squares(
-        self, of: NDArray[np.intp]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float64], float]:
-        """Return squared distances of some rows to all, in single precision and units of X.
+    def columns(self, columns: NDArray[np.intp]) -> "Rows":
+        """Return the rows with some of their columns, which have no missing entries."""
+        some = Rows.__new__(Rows)
+        # In memory row by row, unlike self.X[:, columns].
+        some.X = np.take(self.X, columns, axis=1)
+        some.scale, some._complete = self.scale, True
+        some._observed = self._observed[:, columns]
+        some._squared_norms = np.einsum("ij,ij->i", some.X, some.X)
+        return some
 
-        They are means over columns, perhaps negative by rounding errors, and two of them, u < v,
-        are in the right order if v - u exceeds slack + relative_slack * u.
+    def rough_squares(
+        self, of: NDArray[np.intp], among: NDArray[np.intp] | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64], float]:
+        """Return squared distances of some rows to all or some, in single precision and units of X.
+
+        They are sums over columns, or means over shared ones, perhaps negative by rounding errors.
+        Two of them, u < v, are in the right order if v - u exceeds slack + relative_slack * u.
 
         Returns
         -------
@@ -130,25 +141,30 @@ class Rows:
         """
         if not self._complete:
             rounding = float(np.finfo(np.float32).eps)
-            return self._mean_squares(of).astype(np.float32), np.zeros(len(of)), 2.0 * rounding
+            squares = self._mean_squares(of)
+            squares = squares if among is None else squares[:, among]
+            return squares.astype(np.float32), np.zeros(len(of)), 2.0 * rounding
         # |v - d^2| <= error (|x_i|^2 + |x_j|^2). Errors of K terms add up to about root K of them;
         # with four times as many, all errors stayed below, of random, smooth, heavy-tailed and
         # constant rows.
-        n_columns = self.X.shape[1]
-        error = float(np.finfo(np.float32).eps) * (4.0 + 2.0 * np.sqrt(n_columns))
+        error = float(np.finfo(np.float32).eps) * (4.0 + 2.0 * np.sqrt(self.X.shape[1]))
         left, right = self._single_precision
         # |x_j|^2 <= 2 |x_i|^2 + 2 d^2, and the errors of two distances may differ in sign.
-        slack = 6.1 * error * self._squared_norms[of] / n_columns
-        return left[of] @ right, slack, 4.1 * error
+        slack = 6.1 * error * self._squared_norms[of]
+        right = right if among is None else right[among]
+        return left[of] @ right.T, slack, 4.1 * error
 
     @cached_property
     def _single_precision(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Two matrices with the mean squared distances for products."""
+        """Two matrices whose product holds the squared distances."""
         n_columns = self.X.shape[1]
-        norms, ones = self._squared_norms / n_columns, np.ones(len(self))
-        left = np.column_stack([self.X * (-2.0 / n_columns), norms, ones]).astype(np.float32)
-        right = np.column_stack([self.X, ones, norms]).astype(np.float32)
-        return left, right.T
+        left = np.empty((len(self), n_columns + 2), dtype=np.float32)
+        left[:, :n_columns] = self.X
+        right = left.copy()
+        left[:, :n_columns] *= -2.0
+        left[:, -2], left[:, -1] = self._squared_norms, 1.0
+        right[:, -2], right[:, -1] = 1.0, self._squared_norms
+        return left, right
 
     def _mean_squares(self, of: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the mean squared differences of some rows to all, in units of X."""

@@ -34,7 +34,12 @@ _GAPS = np.array([701, 301, 132, 57, 23, 10, 4, 1])
 
 
 def rows_at_ranks(
-    rows: Rows, ranks: Indices, *, of: Indices | None = None, groups: Indices | None = None
+    rows: Rows,
+    ranks: Indices,
+    *,
+    of: Indices | None = None,
+    among: Indices | None = None,
+    groups: Indices | None = None,
 ) -> tuple[Indices, Array]:
     """Return the rows at some ranks in the order of their distance, and their distances.
 
@@ -45,6 +50,8 @@ def rows_at_ranks(
         Rising, from 0. The row itself, and rows at an infinite distance, are not counted.
     of : ndarray of int of shape (n_chosen,), optional
         The rows whose distances are sorted, by default all.
+    among : ndarray of int, optional
+        The rows that are counted, in rising order, by default all.
     groups : ndarray of int of shape (n_rows,), optional
         Rows of the same group are not counted either.
 
@@ -55,19 +62,26 @@ def rows_at_ranks(
     lengths : ndarray of shape (n_chosen, n_ranks)
         Infinite where there are not so many rows.
     """
-    of = np.arange(len(rows)) if of is None else of
+    everything = np.arange(len(rows))
+    of, among = (everything if some is None else some for some in (of, among))
+    # The place of a row among those that are counted.
+    place = np.full(len(rows), -1)
+    place[among] = np.arange(len(among))
     chosen = np.full((len(of), len(ranks)), -1, dtype=np.intp)
     squares = np.full(chosen.shape, np.inf)
     if not chosen.size:
         return chosen, squares
     points = rows.with_nan()
-    n_at_once = max(_AT_ONCE // len(rows), 1)
+    n_at_once = max(_AT_ONCE // len(among), 1)
+    is_all = len(among) == len(rows)
     for start in range(0, len(of), n_at_once):
         part = slice(start, start + n_at_once)
-        rough, slack, relative_slack = rows.rough_squares(of[part])
-        rough[np.arange(len(rough)), of[part]] = np.inf
+        some = of[part]
+        rough, slack, relative_slack = rows.rough_squares(some, None if is_all else among)
+        itself = place[some]
+        rough[np.flatnonzero(itself >= 0), itself[itself >= 0]] = np.inf
         if groups is not None:
-            rough[groups[of[part], None] == groups] = np.inf
+            rough[groups[some, None] == groups[among]] = np.inf
         bits = rough.view(np.int32)
         _choose(
             bits,
@@ -76,7 +90,8 @@ def rows_at_ranks(
             relative_slack,
             ranks,
             points,
-            of[part],
+            some,
+            among,
             chosen[part],
             squares[part],
         )
@@ -107,7 +122,7 @@ def _limits(
 
 
 @njit(cache=True, nogil=True)
-def _choose(bits, limits, slack, relative_slack, ranks, X, of, chosen, squares):
+def _choose(bits, limits, slack, relative_slack, ranks, X, of, among, chosen, squares):
     """Choose the columns at some ranks of each row of rough squared distances, given as bits.
 
     Those beyond a limit are not looked at, unless it is negative.
@@ -152,6 +167,7 @@ def _choose(bits, limits, slack, relative_slack, ranks, X, of, chosen, squares):
                 relative_slack,
                 X,
                 of[i],
+                among,
                 chosen[i],
                 squares[i],
             )
@@ -214,13 +230,16 @@ def _choose(bits, limits, slack, relative_slack, ranks, X, of, chosen, squares):
             relative_slack,
             X,
             of[i],
+            among,
             chosen[i],
             squares[i],
         )
 
 
 @njit(cache=True, nogil=True)
-def _decide(values, items, size, position, n_found, slack, relative_slack, X, i, chosen, squares):
+def _decide(
+    values, items, size, position, n_found, slack, relative_slack, X, i, among, chosen, squares
+):
     """Choose the items at some positions of sorted rough values.
 
     Positions whose items could be exchanged by rounding errors are decided together.
@@ -238,10 +257,10 @@ def _decide(values, items, size, position, n_found, slack, relative_slack, X, i,
                 stop += 1
             r += 1
         for p in range(start, stop):
-            values[p] = _mean_square(X[i], X[items[p]])
+            values[p] = _mean_square(X[i], X[among[items[p]]])
         _sort(values, items, start, stop, stop - start)
         for s in range(first, r):
-            chosen[s], squares[s] = items[position[s]], values[position[s]]
+            chosen[s], squares[s] = among[items[position[s]]], values[position[s]]
 
 
 @njit(cache=True, nogil=True)
@@ -264,10 +283,15 @@ def _sort(values, items, start, stop, largest_gap):
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _mean_square(x, y):
     """Return the mean squared difference over the entries that neither misses."""
+    total = 0.0
+    for k in range(len(x)):
+        total += (x[k] - y[k]) ** 2
+    if total == total:  # not NaN: nothing is missing
+        return total / len(x)
     total, n_shared = 0.0, 0
     for k in range(len(x)):
         difference = x[k] - y[k]
-        if difference == difference:  # not NaN
+        if difference == difference:
             total += difference * difference
             n_shared += 1
     return total / max(n_shared, 1)
