@@ -103,6 +103,7 @@ def _largest_of_all(A: Array, n_pairs: int) -> Eigenpairs:
 def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Eigenpairs:
     """Return the largest eigenpairs in ascending order, by Lanczos iterations if they converge."""
     n_points = S.shape[0]
+    S = _without_nothing(S)
     start = check_random_state(random_state).uniform(-1.0, 1.0, n_points)
 
     def multiply(x: Array) -> Array:
@@ -110,7 +111,8 @@ def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Ei
 
     operator = LinearOperator(S.shape, matvec=multiply, matmat=multiply, dtype=float)
     # Each connected component has an eigenvalue of 1, up to rounding errors.
-    n_ones = min(_n_parts(S) - 1, n_components)
+    linked = S if sparse.issparse(S) else sparse.csr_array(S > _NOTHING)
+    n_ones = min(connected_components(linked, directed=False)[0] - 1, n_components)
     # With a larger basis than by default, many vectors converge in fewer products.
     n_basis = min(max(2 * n_components + 12, 20), n_points)
     options = {"k": n_components, "which": "LA", "v0": start, "tol": 1e-12, "ncv": n_basis}
@@ -142,11 +144,17 @@ def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Ei
     return _dense(S, n_components, known)
 
 
-def _n_parts(S: Any) -> int:
-    """Return the number of connected components."""
-    if not (sparse.issparse(S) and (S.data > _NOTHING).all()):
-        S = sparse.csr_array(S > _NOTHING)
-    return int(connected_components(S, directed=False)[0])
+def _without_nothing(S: Any) -> Any:
+    """Return S, if it is sparse without the affinities below rounding errors.
+
+    They would only take time, and fill up the factors.
+    """
+    if not sparse.issparse(S) or (S.data > _NOTHING).all():
+        return S
+    entries = S.tocoo()
+    kept = entries.data > _NOTHING
+    places = entries.row[kept], entries.col[kept]
+    return sparse.csr_array((entries.data[kept], places), shape=S.shape)
 
 
 def _factored(S: Any, known: Array, options: dict[str, Any]) -> Eigenpairs:
@@ -157,11 +165,9 @@ def _factored(S: Any, known: Array, options: dict[str, Any]) -> Eigenpairs:
     """
     n_points = S.shape[0]
     entries = S.tocoo()
-    # Affinities below rounding errors would only fill up the factors.
-    kept = entries.data > _NOTHING
     own = np.arange(n_points)
-    places = [np.concatenate([part[kept], own]) for part in (entries.row, entries.col)]
-    data = np.concatenate([-entries.data[kept], np.full(n_points, 1.0 + _BEYOND)])
+    places = [np.concatenate([part, own]) for part in (entries.row, entries.col)]
+    data = np.concatenate([-entries.data, np.full(n_points, 1.0 + _BEYOND)])
     factors = splu(
         sparse.csc_matrix((data, places), shape=S.shape),
         permc_spec="MMD_AT_PLUS_A",

@@ -125,7 +125,7 @@ class Graph:
         n_nodes = X.shape[0]
         rows = Rows(X)
         ranks = np.arange(_at_most_all_others(n_neighbors, n_nodes))
-        edges = _each_once(rows_at_ranks(rows, ranks)[0])
+        edges = each_once(rows_at_ranks(rows, ranks)[0])
 
         def nearest_outside(of: Indices, labels: Indices) -> tuple[Indices, Array]:
             chosen, lengths = rows_at_ranks(rows, np.zeros(1, np.intp), of=of, groups=labels)
@@ -308,18 +308,30 @@ def nearest_stored(n_nodes: int, i: Indices, j: Indices, lengths: Array, n_neigh
 
     Components are joined by the shortest of these pairs.
     """
-    ends = np.concatenate([i, j])
-    order = np.lexsort((np.concatenate([lengths, lengths]), ends))
-    rank = np.arange(len(ends)) - np.searchsorted(ends[order], np.arange(n_nodes))[ends[order]]
+    # The pairs of each node in the order of their lengths, as the rows of a matrix whose columns
+    # are the sorted pairs: faster than sorting by nodes and lengths.
+    order = np.argsort(lengths, kind="stable")
+    ends = np.concatenate([i[order], j[order]]), np.tile(np.arange(len(i)), 2)
+    shape = (n_nodes, max(len(i), 1))
+    by_node = sparse.coo_array((np.ones(2 * len(i), dtype=bool), ends), shape=shape).tocsr()
+    rank = np.arange(2 * len(i)) - np.repeat(by_node.indptr[:-1], np.diff(by_node.indptr))
     is_near = np.zeros(len(i), dtype=bool)
-    is_near[order[rank < n_neighbors] % max(len(i), 1)] = True
-    pairs = np.stack([i, j], axis=1)
-    labels = component_labels(n_nodes, pairs[is_near])
-    links = pairs[shortest_links(labels, pairs, lengths)]
-    return Graph._linked(n_nodes, pairs[is_near], links)
+    is_near[order[by_node.indices[rank < n_neighbors]]] = True
+    edges = np.stack([i[is_near], j[is_near]], axis=1)
+    return link_by_pairs(n_nodes, edges, i, j, lengths)
 
 
-def _each_once(nearest: Indices) -> Indices:
+def link_by_pairs(n_nodes: int, edges: Indices, i: Indices, j: Indices, lengths: Array) -> Graph:
+    """Return the graph of the edges, its components joined by the shortest of the pairs i, j."""
+    labels = component_labels(n_nodes, edges)
+    links = np.empty((0, 2), dtype=np.intp)
+    if labels.any():
+        pairs = np.stack([i, j], axis=1)
+        links = pairs[shortest_links(labels, pairs, lengths)]
+    return Graph._linked(n_nodes, edges, links)
+
+
+def each_once(nearest: Indices) -> Indices:
     """Return the pairs i < j of each node and its nearest, each once, sorted; -1 is none."""
     n_nodes, n_neighbors = nearest.shape
     i, j = np.repeat(np.arange(n_nodes), n_neighbors), nearest.ravel()

@@ -21,7 +21,8 @@ _AT_ONCE = 2**22
 _N_BINS = 16384
 _N_OCTAVES = 24
 
-# The nearest rows are among those below a limit, found from the least values of so many parts.
+# The nearest rows are among those below a limit, found from the least values of at most
+# so many parts.
 _N_PARTS = 512
 _CHUNK = 256
 
@@ -109,8 +110,8 @@ def _limits(
     if ranks are large.
     """
     n_wanted = int(ranks[-1]) + 1
-    n_parts = max(_N_PARTS, 4 * n_wanted)
-    if bits.shape[1] < 4 * n_parts:
+    n_parts = max(min(bits.shape[1] // 16, _N_PARTS), 4 * n_wanted)
+    if bits.shape[1] < 2 * n_parts:
         return np.full(len(bits), -1, dtype=np.int32)
     least = bits[:, :n_parts].copy()
     for start in range(n_parts, bits.shape[1] - n_parts + 1, n_parts):

@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._graph import Graph, component_labels, links_by_means, nearest_stored
+from ._graph import (
+    Graph,
+    component_labels,
+    each_once,
+    link_by_pairs,
+    links_by_means,
+    nearest_stored,
+)
 from ._masked_distances import Rows
 from ._nearest import rows_at_ranks
 
@@ -123,6 +130,7 @@ class CandidatePairs:
             keys, length = keys[order], length[order]
         self.pairs = Pairs.of_keys(n_rows, keys)
         self._lengths = length
+        self._nearest = chosen[:, : min(n_neighbors, n_rows - 1)].copy()
 
     @cached_property
     def distances(self) -> Any:
@@ -131,9 +139,12 @@ class CandidatePairs:
 
     def graph(self, n_neighbors: int) -> Graph:
         """Return the graph of the nearest neighbours, as `Graph.from_distances(distances)` does."""
-        return nearest_stored(
-            self.pairs.n_points, self.pairs.firsts, self.pairs.others, self._lengths, n_neighbors
-        )
+        nearest = self._nearest[:, :n_neighbors]
+        pairs = self.pairs
+        ends = pairs.firsts, pairs.others
+        if nearest.shape[1] < min(n_neighbors, pairs.n_points - 1) or (nearest < 0).any():
+            return nearest_stored(pairs.n_points, *ends, self._lengths, n_neighbors)
+        return link_by_pairs(pairs.n_points, each_once(nearest), *ends, self._lengths)
 
 
 def _ranks(n_rows: int, n_neighbors: int, n_spread: int) -> Indices:
