@@ -152,7 +152,9 @@ class Rows:
         # |x_j|^2 <= 2 |x_i|^2 + 2 d^2, and the errors of two distances may differ in sign.
         slack = 6.1 * error * self._squared_norms[of]
         right = right if among is None else right[among]
-        return left[of] @ right.T, slack, 4.1 * error
+        # BLAS may compute with numbers beside short vectors, which it does not use.
+        with np.errstate(invalid="ignore"):
+            return left[of] @ right.T, slack, 4.1 * error
 
     @cached_property
     def _single_precision(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
