@@ -246,7 +246,9 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 def _warn_if_disconnected(walk: Any) -> None:
     # A stored affinity of zero is not an edge.
-    n_parts = connected_components(sparse.csr_array(walk != 0.0), directed=False)[0]
+    if not (sparse.issparse(walk) and walk.data.all()):
+        walk = sparse.csr_array(walk != 0.0)
+    n_parts = connected_components(walk, directed=False)[0]
     if n_parts > 1:
         warnings.warn(
             f"the affinities fall into {n_parts} connected components: the embedding separates "

@@ -186,3 +186,18 @@ def test_any_points_at_any_bandwidth_have_a_diffusion_map(form, case):
         X = sparse.csr_array(X)
     model = DiffusionMap(n_components, metric=metric, bandwidth=bandwidth).fit(X)
     assert_is_a_diffusion_map(model, X.shape[0], n_components)
+
+
+def test_preconditioned_iterations_along_a_curve():
+    n_points = 2000
+    place = np.arange(n_points) + 0.3 * np.random.default_rng(0).normal(size=n_points)
+    A = np.exp(-((np.subtract.outer(place, place) / 2.0) ** 2))
+    root = np.sqrt(A.sum(axis=1))
+    S, known = A / np.outer(root, root), root / np.linalg.norm(root)
+    expected, vectors = _eigenvectors.leading_eigenvectors(S, 3, known, solver="dense")
+    assert expected[0] > 1.0 - 1e-5
+    found, of_sparse = _eigenvectors._preconditioned(
+        sparse.csr_array(np.where(A > 1e-17, S, 0.0)), 3, known
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(np.abs(of_sparse), np.abs(vectors), atol=1e-6)

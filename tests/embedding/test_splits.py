@@ -95,7 +95,7 @@ def long_curve(n_points):
 def test_a_coordinate_along_a_curve_becomes_its_length(curve, n_points):
     X = curve(n_points)
     X = X[np.random.default_rng(0).permutation(n_points)]
-    walk = _Walk.of(pairwise_distances(X), 1.15)
+    walk = _Walk.of(pairwise_distances(X), round(1.15 * np.sqrt(n_points)))
     straight = walk.straighten(X[:, 0])
     assert ((np.argsort(straight) - np.argsort(X[:, 0])) == 0).all()
     scaled = straight / straight.max()
@@ -108,7 +108,7 @@ def test_a_coordinate_along_a_curve_becomes_its_length(curve, n_points):
 
 def test_no_time_changes_nothing_but_the_mean():
     X = np.random.default_rng(0).normal(size=(20, 3))
-    walk = _Walk.of(pairwise_distances(X), 1.0)
+    walk = _Walk.of(pairwise_distances(X), 8)
     assert walk.modes.shape == (20, 18)
     x = np.random.default_rng(1).normal(size=20)
     stationary = walk.root**2 / (walk.root**2).sum()

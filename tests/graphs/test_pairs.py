@@ -7,13 +7,13 @@ from oracles.fits import incomplete
 from scipy.sparse.csgraph import connected_components
 
 from comanifold import Graph
-from comanifold.graphs import CandidatePairs, _pairs
+from comanifold.graphs import CandidatePairs, _nearest
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
 @pytest.mark.parametrize("at_once", [1, 500, 10**6])
 def test_near_and_far_rows_at_their_distances(fraction, at_once, monkeypatch):
-    monkeypatch.setattr(_pairs, "_AT_ONCE", at_once)
+    monkeypatch.setattr(_nearest, "_AT_ONCE", at_once)
     X = incomplete(0, (60, 12), fraction)
     expected = slow.masked_distances(X)
     candidates = CandidatePairs(X, 6, n_spread=4)

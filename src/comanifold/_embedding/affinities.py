@@ -15,7 +15,14 @@ Array = NDArray[np.float64]
 def refuse_asymmetric(distances: Any) -> None:
     """Raise ValueError if the distances are not symmetric."""
     if sparse.issparse(distances):
-        difference = abs(distances - distances.T)
+        T = distances.T.tocsr()  # its indices are in order
+        if (
+            np.array_equal(distances.indptr, T.indptr)
+            and np.array_equal(distances.indices, T.indices)
+            and np.array_equal(distances.data, T.data)
+        ):
+            return
+        difference = abs(distances - T)
         symmetric = difference.nnz == 0 or difference.max() <= 1e-8 * distances.data.max()
     else:
         symmetric = np.allclose(distances, distances.T, rtol=1e-8, atol=0.0)
@@ -28,6 +35,8 @@ def refuse_asymmetric(distances: Any) -> None:
 
 def without_infinite(distances: Any) -> Any:
     """Return sparse distances without the stored infinite ones."""
+    if distances.format == "csr" and not np.isinf(distances.data).any():
+        return distances
     entries = distances.tocoo()
     finite = ~np.isinf(entries.data)
     places = entries.row[finite], entries.col[finite]
@@ -43,6 +52,9 @@ def with_zero_diagonal(distances: Any) -> Any:
         return distances
     entries = distances.tocoo()
     off = entries.row != entries.col
+    is_stored = np.count_nonzero(~off) == distances.shape[0]
+    if distances.format == "csr" and is_stored and not entries.data[~off].any():
+        return distances
     own = np.arange(distances.shape[0])
     rows, columns = (np.concatenate([part[off], own]) for part in (entries.row, entries.col))
     data = np.concatenate([entries.data[off], np.zeros(len(own))])
@@ -76,8 +88,7 @@ def affinities(
             least = np.full(distances.shape[0], np.inf)
             np.minimum.at(least, entries.row, exponents)
             exponents -= _or_zero(least)[entries.row]
-        data = np.exp(-exponents)
-        return sparse.csr_array((data, (entries.row, entries.col)), shape=distances.shape)
+        return _with_data(distances, entries, np.exp(-exponents))
     with np.errstate(over="ignore"):
         affinity = distances / np.reshape(row_sigma, (-1, 1))
         affinity *= distances / column_sigma
@@ -85,6 +96,13 @@ def affinities(
         affinity -= _or_zero(affinity.min(axis=1, keepdims=True))
     np.negative(affinity, out=affinity)
     return np.exp(affinity, out=affinity)
+
+
+def _with_data(A: Any, entries: Any, data: Array) -> Any:
+    """Return a CSR array with other values for the entries of A, which are `entries` in COO."""
+    if A.format == "csr":  # its entries are in the same order
+        return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    return sparse.csr_array((data, (entries.row, entries.col)), shape=A.shape)
 
 
 def _or_zero(least: Array) -> Array:
@@ -104,6 +122,6 @@ def scaled(A: Any, by_row: Array, by_column: Array | None) -> Any:
         data = entries.data * by_row[entries.row]
         if by_column is not None:
             data *= by_column[entries.col]
-        return sparse.csr_array((data, (entries.row, entries.col)), shape=A.shape)
+        return _with_data(A, entries, data)
     A = A * by_row[:, None]
     return A if by_column is None else np.multiply(A, by_column, out=A)

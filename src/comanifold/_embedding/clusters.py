@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils import check_random_state
 
+from ..graphs import Rows, rows_at_ranks
 from .splits import Cloud, split_in_two
 
 Array = NDArray[np.float64]
@@ -124,7 +124,10 @@ def find_groups(filled: Array, linear: Array, p_value: float) -> tuple[Labels, f
         found[points] = number
     if len(chosen) == n_points:
         return found, evidence
-    labels = _vote(filled, filled_part, found, np.full(n_points, _N_VOTES))
+    nearest, _ = rows_at_ranks(Rows(filled), np.arange(_N_VOTES), among=chosen)
+    labels = np.empty(n_points, dtype=np.intp)
+    labels[chosen] = found
+    labels = _vote(labels[nearest], np.full(n_points, _N_VOTES))
     labels[chosen] = found
     return labels, evidence
 
@@ -156,14 +159,13 @@ class _Search:
         n_points = len(points)
         if n_points < _MIN_POINTS:
             return [points], np.inf
-        split = split_in_two(
-            self.filled.part(points), factors=_FACTORS, times=times, min_size=_MIN_SIZE
-        )
+        cloud = self.filled.part(points)
+        split = split_in_two(cloud, factors=_FACTORS, times=times, min_size=_MIN_SIZE)
         excess = split.evidence - _EVIDENCE_OF_MANY - _EVIDENCE_OF_FEW / n_points
         if not excess > 0.0:
             return [points], np.inf
         of_linear = split_in_two(
-            self.linear.part(points),
+            cloud if self.linear is self.filled else self.linear.part(points),
             factors=_LINEAR_FACTORS,
             times=_LINEAR_TIMES,
             min_size=_MIN_SIZE,
@@ -215,61 +217,41 @@ def point_confidence(filled: Array, labels: Labels, random_state: int) -> Array:
         return np.ones(n_points)
     rng = check_random_state(random_state)
     voters = _sample(filled)
-    own = np.full(n_points, -1)
-    own[voters] = np.arange(len(voters))
     sizes = np.bincount(labels[voters], minlength=labels.max() + 1)
-    n_votes = np.clip(sizes[labels] - (own >= 0), 1, _N_VOTES)
+    is_voter = np.zeros(n_points, dtype=bool)
+    is_voter[voters] = True
+    n_votes = np.clip(sizes[labels] - is_voter, 1, _N_VOTES)
+    ranks = np.arange(min(int(n_votes.max()), len(voters) - 1))
+    rows = Rows(filled)
     stays = np.zeros(n_points)
     for _ in range(_N_DRAWS):
         columns = rng.permutation(n_features)[: max(n_features // 2, 1)]
-        part = filled[:, columns]
-        stays += _vote(part, part[voters], labels[voters], n_votes, own, labels) == labels
+        nearest, _ = rows_at_ranks(rows.columns(columns), ranks, among=voters)
+        stays += _vote(labels[nearest], n_votes, labels) == labels
     return stays / _N_DRAWS
 
 
-def _vote(
-    points: Array,
-    voters: Array,
-    voter_labels: Labels,
-    n_votes: Labels,
-    own: Labels | None = None,
-    first: Labels | None = None,
-) -> Labels:
-    """Return the label with the most votes among the nearest voters of each point.
+def _vote(nearest: Labels, n_votes: Labels, first: Labels | None = None) -> Labels:
+    """Return the label with the most votes for each point.
 
     Parameters
     ----------
-    points, voters : ndarray of shape (n_points, n_features) and (n_voters, n_features)
-    voter_labels : ndarray of int of shape (n_voters,)
+    nearest : ndarray of int of shape (n_points, n_ranks)
+        The labels of the nearest voters, the nearest first.
     n_votes : ndarray of int of shape (n_points,)
-        How many of the nearest voters count.
-    own : ndarray of int of shape (n_points,), optional
-        Which voter a point is, or -1: it has no vote on itself.
+        How many of them count.
     first : ndarray of int of shape (n_points,), optional
         The labels that a tie is decided for.
     """
-    most = min(int(n_votes.max()), len(voters) - (own is not None))
-    n_labels = 1 + max(labels.max() for labels in (voter_labels, first) if labels is not None)
-
-    def count(distances: Array, start: int) -> Array:
-        rows, part = np.arange(len(distances)), slice(start, start + len(distances))
-        if own is not None:
-            is_voter = own[part] >= 0
-            distances[rows[is_voter], own[part][is_voter]] = np.inf
-        nearest = np.argpartition(distances, most - 1, axis=1)[:, :most]
-        by_distance = np.argsort(distances[rows[:, None], nearest], axis=1, kind="stable")
-        nearest = np.take_along_axis(nearest, by_distance, axis=1)
-        votes = np.zeros((len(distances), n_labels))
-        for rank in range(most):
-            votes[rows, voter_labels[nearest[:, rank]]] += rank < n_votes[part]
-        if first is not None:
-            votes[rows, first[part]] += 0.5
-        return votes.argmax(axis=1)
-
-    chunks = pairwise_distances_chunked(
-        points, voters, reduce_func=count, metric="euclidean", n_jobs=1
-    )
-    return np.concatenate(list(chunks))
+    n_points, n_ranks = nearest.shape
+    n_labels = 1 + max(labels.max() for labels in (nearest, first) if labels is not None)
+    counts = np.arange(n_ranks) < n_votes[:, None]
+    places = np.arange(n_points)[:, None] * n_labels + nearest
+    votes = np.bincount(places[counts], minlength=n_points * n_labels).astype(float)
+    votes = votes.reshape(n_points, n_labels)
+    if first is not None:
+        votes[np.arange(n_points), first] += 0.5
+    return votes.argmax(axis=1)
 
 
 def renumbered(labels: Labels, order: Labels) -> Labels:

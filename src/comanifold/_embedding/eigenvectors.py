@@ -5,13 +5,14 @@ eigenvalues coincide, ARPACK may not converge or miss copies of a multiple eigen
 result is checked, and the next slower solver is used where the check fails.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lobpcg, splu
 from sklearn.utils import check_random_state
 
 Array = NDArray[np.float64]
@@ -23,8 +24,16 @@ _DENSE = 1500
 # Up to this many points (3 GB) the dense solver is used if the iterations have failed.
 _MOST_DENSE = 20_000
 
-# Restarts of the iterations after which the affinities are factored.
-_MOST_RESTARTS = 100
+# Restarts of plain iterations, after which others follow.
+_MOST_RESTARTS = 20
+
+# Iterations with a preconditioner: at most so many aggregates, of at least so many points on
+# average, vectors beyond those that are wanted, and steps; and the largest residual norm.
+_MOST_AGGREGATES = 1500
+_AGGREGATE_SIZE = 4
+_N_GUARDS = 4
+_MOST_STEPS = 250
+_SMALL_RESIDUAL = 1e-11
 
 # Restarts of the iterations that search for a missed eigenvalue.
 _CHECK_RESTARTS = 20
@@ -103,27 +112,30 @@ def _largest_of_all(A: Array, n_pairs: int) -> Eigenpairs:
 def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Eigenpairs:
     """Return the largest eigenpairs in ascending order, by Lanczos iterations if they converge."""
     n_points = S.shape[0]
+    S = _without_nothing(S)
     start = check_random_state(random_state).uniform(-1.0, 1.0, n_points)
 
     def multiply(x: Array) -> Array:
-        x = np.ravel(x)
-        return S @ x - 2.0 * known * (known @ x)
+        return S @ x - np.multiply.outer(known, 2.0 * (known @ x))
 
-    operator = LinearOperator(S.shape, matvec=multiply, dtype=float)
+    operator = LinearOperator(S.shape, matvec=multiply, matmat=multiply, dtype=float)
     # Each connected component has an eigenvalue of 1, up to rounding errors.
-    n_parts = connected_components(sparse.csr_array(S > _NOTHING), directed=False)[0]
-    n_ones = min(n_parts - 1, n_components)
-    options = {"k": n_components, "which": "LA", "v0": start, "tol": 1e-12}
+    linked = S if sparse.issparse(S) else sparse.csr_array(S > _NOTHING)
+    n_ones = min(connected_components(linked, directed=False)[0] - 1, n_components)
+    # With a larger basis than by default, many vectors converge in fewer products.
+    n_basis = min(max(2 * n_components + 12, 20), n_points)
+    options = {"k": n_components, "which": "LA", "v0": start, "tol": 1e-12, "ncv": n_basis}
     attempts = [lambda: eigsh(operator, **options)]
     if sparse.issparse(S):
         attempts = [
             lambda: eigsh(operator, maxiter=_MOST_RESTARTS, **options),
+            lambda: _preconditioned(S, n_components, known),
             lambda: _factored(S, known, options),
         ]
     for attempt in attempts:
         try:
             values, vectors = attempt()
-        except (ArpackError, RuntimeError):  # no convergence, or a singular factor
+        except (ArpackError, RuntimeError, linalg.LinAlgError):  # no convergence, or singular
             continue
         order = np.argsort(values)
         values, vectors = values[order], vectors[:, order]
@@ -142,19 +154,90 @@ def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Ei
     return _dense(S, n_components, known)
 
 
+def _without_nothing(S: Any) -> Any:
+    """Return S, if it is sparse without the affinities below rounding errors.
+
+    They would only take time, and fill up the factors.
+    """
+    if not sparse.issparse(S) or (S.data > _NOTHING).all():
+        return S
+    entries = S.tocoo()
+    kept = entries.data > _NOTHING
+    places = entries.row[kept], entries.col[kept]
+    return sparse.csr_array((entries.data[kept], places), shape=S.shape)
+
+
+def _preconditioned(S: Any, n_components: int, known: Array) -> Eigenpairs:
+    """Return the largest eigenpairs of the sparse S, by preconditioned iterations (LOBPCG).
+
+    For many points along a curve, eigenvalues are too close to each other for plain iterations.
+    Their eigenvectors hardly vary within small groups of neighbours: the inverse of I - S on
+    vectors that are proportional to the known one in each group (aggregation multigrid, with two
+    levels) is a preconditioner, and gives the start.
+    """
+    n_points, n_vectors = S.shape[0], n_components + _N_GUARDS
+    n_aggregates = min(n_points // _AGGREGATE_SIZE, _MOST_AGGREGATES)
+    if n_aggregates < 4 * n_vectors:
+        raise RuntimeError("there are too few points to form groups of them")
+    label = _aggregates(S, n_aggregates)
+    norms = np.sqrt(np.bincount(label, known**2))
+    places = np.arange(n_points), label
+    P = sparse.csr_array((known / norms[label], places), shape=(n_points, len(norms)))
+    PT = P.T.tocsr()
+    coarse = np.outer(PT @ known, PT @ known) - (PT @ (S @ P)).toarray()
+    coarse[np.diag_indices(len(coarse))] += 1.0
+    factor = linalg.cho_factor(coarse)
+    _, start = linalg.eigh(coarse, subset_by_index=[0, n_vectors - 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the residuals are checked below
+        rates, vectors = lobpcg(
+            lambda X: X - S @ X,
+            P @ start,
+            M=lambda R: R + P @ linalg.cho_solve(factor, PT @ R),
+            Y=known[:, None],
+            tol=1e-2 * _SMALL_RESIDUAL,
+            maxiter=_MOST_STEPS,
+            largest=False,
+        )
+    values, vectors = 1.0 - rates[:n_components], vectors[:, :n_components]
+    residuals = np.linalg.norm(S @ vectors - vectors * values, axis=0)
+    if not residuals.max() <= _SMALL_RESIDUAL:
+        raise RuntimeError("the preconditioned iterations did not converge")
+    return values, vectors
+
+
+def _aggregates(S: Any, n_aggregates: int) -> NDArray[np.intp]:
+    """Return for each point the number of a group of neighbours.
+
+    Groups grow from random points along the largest affinities.
+    """
+    n_points = S.shape[0]
+    label = np.full(n_points, -1, dtype=np.intp)
+    seeds = np.random.RandomState(0).permutation(n_points)[:n_aggregates]
+    label[seeds] = np.arange(n_aggregates)
+    entries = S.tocoo()
+    while (label < 0).any():
+        free = (label[entries.row] < 0) & (label[entries.col] >= 0)
+        if not free.any():
+            raise RuntimeError("the affinities fall into connected components")
+        row, column, data = entries.row[free], entries.col[free], entries.data[free]
+        largest = np.zeros(n_points)
+        np.maximum.at(largest, row, data)
+        is_largest = data == largest[row]
+        label[row[is_largest]] = label[column[is_largest]]
+    return label
+
+
 def _factored(S: Any, known: Array, options: dict[str, Any]) -> Eigenpairs:
     """Return the largest eigenpairs of the sparse S, by shift-and-invert Lanczos iterations.
 
-    For many points along a curve, eigenvalues are too close to each other for plain iterations;
-    but their affinities are few and can be factored.
+    Affinities of few points, or of points along a thin curve, can be factored.
     """
     n_points = S.shape[0]
     entries = S.tocoo()
-    # Affinities below rounding errors would only fill up the factors.
-    kept = entries.data > _NOTHING
     own = np.arange(n_points)
-    places = [np.concatenate([part[kept], own]) for part in (entries.row, entries.col)]
-    data = np.concatenate([-entries.data[kept], np.full(n_points, 1.0 + _BEYOND)])
+    places = [np.concatenate([part, own]) for part in (entries.row, entries.col)]
+    data = np.concatenate([-entries.data, np.full(n_points, 1.0 + _BEYOND)])
     factors = splu(
         sparse.csc_matrix((data, places), shape=S.shape),
         permc_spec="MMD_AT_PLUS_A",

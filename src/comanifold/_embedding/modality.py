@@ -169,7 +169,6 @@ def _maximise_mixture(counts, centres, weights, means, deviations, n_iterations,
     parts = np.empty((n_components, n_bins))
     density = np.empty(n_bins)
     n_points = counts.sum()
-    likelihood = -np.inf
     for iteration in range(n_iterations + 1):
         density[:] = 0.0
         for k in range(n_components):
@@ -180,10 +179,8 @@ def _maximise_mixture(counts, centres, weights, means, deviations, n_iterations,
             for b in range(n_bins):
                 parts[k, b] *= weights[k] / max(total, 1e-300)
                 density[b] += parts[k, b]
-        likelihood = 0.0
         for b in range(n_bins):
             density[b] = max(density[b], 1e-300)
-            likelihood += counts[b] * np.log(density[b])
         if iteration == n_iterations:
             break
         for k in range(n_components):
@@ -201,4 +198,4 @@ def _maximise_mixture(counts, centres, weights, means, deviations, n_iterations,
         total = weights.sum()
         for k in range(n_components):
             weights[k] /= total
-    return likelihood
+    return (counts * np.log(density)).sum()

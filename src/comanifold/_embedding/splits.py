@@ -17,15 +17,16 @@ The evidence for two groups is that of `modality` on this coordinate.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from ..graphs import Graph
+from ..graphs import nearest_neighbor_graph
 from .eigenvectors import largest_eigenpairs, leading_eigenvectors
 from .modality import compare_one_and_two_groups
 
@@ -82,6 +83,7 @@ class Cloud:
 
     coordinates: Array
     distances: Array
+    _walks: dict[int, "_Walk"] = field(default_factory=dict)
 
     @classmethod
     def of(cls, X: Array) -> "Cloud":
@@ -91,10 +93,14 @@ class Cloud:
         squares = np.diag(products)
         norms = squares[:, None] + squares
         distances = norms - 2.0 * products
-        distances = np.sqrt(np.where(distances > _ROUNDING * norms, distances, 0.0))
+        norms *= _ROUNDING
+        distances[distances <= norms] = 0.0
+        np.sqrt(distances, out=distances)
         few_columns = X.shape[1] < X.shape[0]
         coordinates = _principal(X.T @ X if few_columns else products, X if few_columns else None)
-        return cls(coordinates, 0.5 * (distances + distances.T))
+        distances = distances + distances.T
+        distances *= 0.5
+        return cls(coordinates, distances)
 
     def __len__(self) -> int:
         return len(self.distances)
@@ -102,6 +108,25 @@ class Cloud:
     def part(self, points: Indices) -> "Cloud":
         """Return the cloud of some of the points."""
         return Cloud(self.coordinates[points], self.distances[np.ix_(points, points)])
+
+    def walk(self, factor: float) -> "_Walk":
+        """Return the walk for a number of neighbours of `factor` times root of the points.
+
+        Factors that come to the same number, within its bounds, have the same walk.
+        """
+        wanted = round(factor * np.sqrt(len(self)))
+        n_neighbors = min(max(wanted, _FEWEST_NEIGHBORS), _MOST_NEIGHBORS, len(self) - 1)
+        if n_neighbors not in self._walks:
+            self._walks[n_neighbors] = _Walk.of(self.distances, n_neighbors)
+        return self._walks[n_neighbors]
+
+    @cached_property
+    def equal(self) -> Indices:
+        """A number for each point, the same for equal points."""
+        n_points = len(self)
+        if np.count_nonzero(self.distances) == n_points * (n_points - 1):
+            return np.arange(n_points)
+        return connected_components(self.distances == 0.0, directed=False)[1]
 
 
 def _principal(products: Array, X: Array | None) -> Array:
@@ -134,24 +159,26 @@ def split_in_two(
     """
     if not cloud.distances.max() > 0.0:
         return Split(-np.inf, np.arange(len(cloud)) < min_size)
-    equal = connected_components(cloud.distances == 0.0, directed=False)[1]
     directions = _discriminant_directions(cloud.coordinates)
-    positive = cloud.distances[cloud.distances > 0.0]
-    least = _LEAST_DISTANCE * float(np.median(positive))
-    evidences, first = [], None
+    evidences: list[float] = []
+    first = previous = None
     for factor in factors:
-        walk = _Walk.of(cloud.distances, factor, least)
+        walk = cloud.walk(factor)
+        if walk is previous:
+            evidences += evidences[-len(times) :]
+            continue
+        previous = walk
         halves = _halve(walk.slowest(), min_size)
         scores = _leave_one_out(directions, halves.astype(float))
         for time in times:
-            coordinate = _averaged(walk.straighten(walk.relax(scores, time)), equal)
+            coordinate = _averaged(walk.straighten(walk.relax(scores, time)), cloud.equal)
             evidence, valley = compare_one_and_two_groups(coordinate)
             evidences.append(evidence)
             if first is None:
                 first = coordinate <= valley
                 if min(first.sum(), (~first).sum()) < min_size:
                     first = halves
-    share = _averaged(first.astype(float), equal)
+    share = _averaged(first.astype(float), cloud.equal)
     if ((share > 0.0) & (share < 1.0)).any():
         return Split(-np.inf, first)
     return Split(float(np.mean(evidences)), first)
@@ -222,27 +249,28 @@ class _Walk:
     modes: Array
 
     @classmethod
-    def of(cls, distances: Array, factor: float, least: float = 0.0) -> "_Walk":
-        """Return the walk for a number of neighbours of `factor` times root of the points.
-
-        Shorter distances than `least` count as that.
-        """
+    def of(cls, distances: Array, n_neighbors: int) -> "_Walk":
+        """Return the walk of points with these distances between so many nearest neighbours."""
         n_points = len(distances)
-        wanted = round(factor * np.sqrt(n_points))
-        n_neighbors = int(np.clip(wanted, _FEWEST_NEIGHBORS, _MOST_NEIGHBORS))
-        graph = Graph.from_distances(distances, min(n_neighbors, n_points - 1))
-        ends = tuple(np.concatenate([graph.edges, graph.edges[:, ::-1]]).T)
-        adjacency = sparse.csr_array((np.ones(2 * graph.n_edges), ends), shape=distances.shape)
-        root = np.sqrt(adjacency.sum(axis=1))
-        scaled = sparse.diags_array(1.0 / root) @ adjacency @ sparse.diags_array(1.0 / root)
+        i, j = nearest_neighbor_graph(distances, n_neighbors).edges.T
+        degrees = np.bincount(i, minlength=n_points) + np.bincount(j, minlength=n_points)
+        root = np.sqrt(degrees)
+        weights = (1.0 / root)[i] * (1.0 / root)[j]
+        steps: Any = np.zeros(distances.shape) if n_points <= _MOST_DENSE else None
+        if steps is None:
+            ends = np.concatenate([i, j]), np.concatenate([j, i])
+            steps = sparse.csr_array((np.tile(weights, 2), ends), shape=distances.shape)
+        else:
+            steps[i, j] = steps[j, i] = weights
         values, modes = leading_eigenvectors(
-            scaled.tocsr() if n_points > _MOST_DENSE else scaled.toarray(),
+            steps,
             min(_N_MODES, n_points - 2),
             root / np.linalg.norm(root),
             solver="arpack" if n_points > _MOST_DENSE else "dense",
         )
-        lengths = np.maximum(distances[tuple(graph.edges.T)], least)
-        return cls(graph.edges, lengths, root, np.maximum(1.0 - values, 0.0), modes)
+        edges = np.stack([i, j], axis=1)
+        lengths = _not_too_short(distances[i, j], distances)
+        return cls(edges, lengths, root, np.maximum(1.0 - values, 0.0), modes)
 
     def slowest(self) -> Array:
         """Return the slowest mode as a function of the points."""
@@ -271,3 +299,10 @@ class _Walk:
         at_levels = np.maximum(at_levels, 1e-12 * max(float(at_levels.max()), 1e-300))
         steps = 2.0 * np.diff(levels) / (at_levels[1:] + at_levels[:-1])
         return np.interp(x, levels, np.concatenate([[0.0], np.cumsum(steps)]))
+
+
+def _not_too_short(lengths: Array, distances: Array) -> Array:
+    """Return the lengths, raised to a part of the median of the positive distances."""
+    if lengths.min(initial=np.inf) >= _LEAST_DISTANCE * distances.max():
+        return lengths  # no need to find the median
+    return np.maximum(lengths, _LEAST_DISTANCE * np.median(distances[distances > 0.0]))

@@ -305,6 +305,9 @@ def _without_log_odds(share: Array, observed: NDArray[np.bool_]) -> tuple[Array,
     return space.residuals(residuals), space
 
 
+# BLAS may compute with numbers beside short vectors, which it does not use, and then NumPy warns of
+# invalid values.
+@np.errstate(invalid="ignore")
 def _statistics(
     residuals: _Residuals, n_draws: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
 """Neighbour graphs of rows with missing entries, made connected by their shortest links."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from .._validation import check_count, check_matrix
-from ._masked_distances import distance_blocks
+from ._masked_distances import Rows
+from ._nearest import rows_at_ranks
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -55,8 +56,9 @@ def shortest_links(labels: Indices, links: Indices, lengths: Array) -> Indices:
     return np.sort(order[tree.data.astype(np.intp) - 1])
 
 
-DistanceBlocks = Callable[[], Iterator[tuple[int, int, Array]]]
-Fallback = Callable[[int, int], Array]
+# Of some nodes, the nearest in another component, and how far it is; -1 and infinity if there is
+# none. Given the nodes and the component of every node.
+NearestOutside = Callable[[Indices, Indices], tuple[Indices, Array]]
 
 _NOT_SYMMETRIC = (
     "distances must be symmetric: take the mean of the matrix and its transpose where the two "
@@ -120,13 +122,20 @@ class Graph:
             At most n_nodes - 1 are used.
         """
         X = check_matrix(X, need_observed_rows=True)
-        means = np.nanmean(X, axis=1)
-        return cls._join_nearest(
-            X.shape[0],
-            n_neighbors,
-            lambda: distance_blocks(X),
-            lambda start, stop: np.abs(means[start:stop, None] - means),
-        )
+        n_nodes = X.shape[0]
+        rows = Rows(X)
+        ranks = np.arange(_at_most_all_others(n_neighbors, n_nodes))
+        edges = each_once(rows_at_ranks(rows, ranks)[0])
+
+        def nearest_outside(of: Indices, labels: Indices) -> tuple[Indices, Array]:
+            chosen, lengths = rows_at_ranks(rows, np.zeros(1, np.intp), of=of, groups=labels)
+            return chosen[:, 0], lengths[:, 0]
+
+        links = _shortest_links_outside(n_nodes, edges, nearest_outside)
+        labels = component_labels(n_nodes, np.concatenate([edges, links]))
+        if labels.any():
+            links = np.concatenate([links, links_by_means(labels, X)])
+        return cls._linked(n_nodes, edges, links)
 
     @classmethod
     def from_distances(cls, distances: ArrayLike, n_neighbors: int = 5) -> "Graph":
@@ -141,37 +150,24 @@ class Graph:
             At most n_nodes - 1 are used.
         """
         if sparse.issparse(distances):
-            D = _check_sparse_distances(distances)
+            D = sparse.triu(_check_sparse_distances(distances), 1).tocoo()
             n_neighbors = _at_most_all_others(n_neighbors, D.shape[0])
-            return cls._linked(D.shape[0], *_nearest_stored(D, n_neighbors))
+            pairs = D.row.astype(np.intp), D.col.astype(np.intp)
+            return nearest_stored(D.shape[0], *pairs, D.data, n_neighbors)
         D = np.asarray(distances, dtype=float)
         if D.ndim != 2 or D.shape[0] != D.shape[1] or not D.size:
             raise ValueError(f"distances must be a square matrix, got shape {D.shape}")
         _check_values(D, D.T)
-        return cls._join_nearest(
-            len(D),
-            n_neighbors,
-            lambda: iter([(0, len(D), D.copy())]),
-            lambda start, stop: D[start:stop],
-        )
-
-    @classmethod
-    def _join_nearest(
-        cls, n_nodes: int, n_neighbors: int, blocks: DistanceBlocks, fallback: Fallback
-    ) -> "Graph":
-        """Return the graph of the nearest nodes by the distances that blocks() yields.
-
-        fallback(start, stop) returns distances for nodes at an infinite distance.
-        """
-        n_neighbors = _at_most_all_others(n_neighbors, n_nodes)
-        edges = _neighbor_pairs(n_nodes, n_neighbors, blocks)
-        links = _links_of_blocks(component_labels(n_nodes, edges), blocks, fallback)
-        return cls._linked(n_nodes, edges, links)
+        return nearest_neighbor_graph(D, _at_most_all_others(n_neighbors, len(D)))
 
     @classmethod
     def _linked(cls, n_nodes: int, edges: Indices, links: Indices) -> "Graph":
-        """Return the graph with added links."""
-        graph = cls(n_nodes, np.concatenate([edges, links]))
+        """Return the graph with added links, which are valid and not checked again."""
+        graph = cls.__new__(cls)
+        graph.n_nodes = n_nodes
+        graph.edges = np.concatenate([edges, links])
+        graph.weights = np.ones(len(graph.edges))
+        graph.edges.flags.writeable = graph.weights.flags.writeable = False
         graph.n_added_links = len(links)
         return graph
 
@@ -288,75 +284,94 @@ def _check_values(distances: Array, transposed: Array) -> None:
         raise ValueError(f"distances must not be negative, got {distances.min():g}")
 
 
-def _nearest_stored(D: Any, n_neighbors: int) -> tuple[Indices, Indices]:
-    """Return edges to the nearest nodes by stored distances, and links between components."""
-    n_nodes = D.shape[0]
-    entries = D.tocoo()
-    off = entries.row != entries.col
-    i, j, length = (part[off] for part in (entries.row, entries.col, entries.data))
-    i, j = i.astype(np.intp), j.astype(np.intp)
-    order = np.lexsort((length, i))
-    rank = np.arange(len(i)) - np.searchsorted(i[order], np.arange(n_nodes))[i[order]]
-    near = np.zeros(len(i), dtype=bool)
-    near[order] = rank < n_neighbors
-    keys, pair_of = np.unique(np.minimum(i, j) * n_nodes + np.maximum(i, j), return_inverse=True)
-    chosen = np.zeros(len(keys), dtype=bool)
-    chosen[pair_of[near]] = True
-    lengths = np.empty(len(keys))
-    lengths[pair_of] = length
-    pairs = np.stack(np.divmod(keys, n_nodes), axis=1)
-    labels = component_labels(n_nodes, pairs[chosen])
-    return pairs[chosen], pairs[shortest_links(labels, pairs, lengths)]
+def nearest_neighbor_graph(distances: Array, n_neighbors: int) -> Graph:
+    """Return the graph of `Graph.from_distances` for dense distances that need no checks."""
+    D = distances.copy()
+    np.fill_diagonal(D, np.inf)
+    n_nodes = len(D)
+    adjacent = np.zeros(D.shape, dtype=bool)
+    nearest = np.argpartition(D, max(n_neighbors - 1, 0), axis=1)[:, :n_neighbors]
+    adjacent[np.arange(n_nodes)[:, None], nearest] = True
+    adjacent |= adjacent.T
+    edges = np.argwhere(np.triu(adjacent))
+
+    def nearest_outside(of: Indices, labels: Indices) -> tuple[Indices, Array]:
+        outside = np.where(labels[of, None] == labels, np.inf, D[of])
+        nearest = outside.argmin(axis=1)
+        return nearest, outside[np.arange(len(of)), nearest]
+
+    return Graph._linked(n_nodes, edges, _shortest_links_outside(n_nodes, edges, nearest_outside))
 
 
-def _neighbor_pairs(n_nodes, n_neighbors, blocks):
-    """Return the pairs of each node and its nearest at a finite distance, each once, sorted."""
-    pairs = [np.empty((0, 2), dtype=np.intp)]
-    if n_neighbors == 0:
-        return pairs[0]
-    for start, stop, block in blocks():
-        block[np.arange(stop - start), np.arange(start, stop)] = np.inf
-        nearest = np.argpartition(block, n_neighbors - 1, axis=1)[:, :n_neighbors]
-        rows = np.repeat(np.arange(start, stop), n_neighbors)
-        found = np.isfinite(np.take_along_axis(block, nearest, axis=1)).ravel()
-        pairs.append(np.sort(np.stack([rows, nearest.ravel()], axis=1)[found], axis=1))
-    pairs = np.concatenate(pairs)
-    keys = np.unique(pairs[:, 0] * n_nodes + pairs[:, 1])
-    return np.stack([keys // n_nodes, keys % n_nodes], axis=1)
+def nearest_stored(n_nodes: int, i: Indices, j: Indices, lengths: Array, n_neighbors: int) -> Graph:
+    """Return the graph of the nearest nodes by the distances of some pairs i < j, each once.
+
+    Components are joined by the shortest of these pairs.
+    """
+    # The pairs of each node in the order of their lengths, as the rows of a matrix whose columns
+    # are the sorted pairs: faster than sorting by nodes and lengths.
+    order = np.argsort(lengths, kind="stable")
+    ends = np.concatenate([i[order], j[order]]), np.tile(np.arange(len(i)), 2)
+    shape = (n_nodes, max(len(i), 1))
+    by_node = sparse.coo_array((np.ones(2 * len(i), dtype=bool), ends), shape=shape).tocsr()
+    rank = np.arange(2 * len(i)) - np.repeat(by_node.indptr[:-1], np.diff(by_node.indptr))
+    is_near = np.zeros(len(i), dtype=bool)
+    is_near[order[by_node.indices[rank < n_neighbors]]] = True
+    edges = np.stack([i[is_near], j[is_near]], axis=1)
+    return link_by_pairs(n_nodes, edges, i, j, lengths)
 
 
-def _links_of_blocks(labels, blocks, fallback):
-    """Return the shortest links between components; fallback distances come after all others."""
-    n_components = labels.max() + 1
-    if n_components == 1:
-        return np.empty((0, 2), dtype=np.intp)
-    # Nodes sorted by component: the shortest link from a node to each component is then a
-    # minimum over a run of columns.
-    order = np.argsort(labels, kind="stable")
-    first = np.searchsorted(labels[order], np.arange(n_components))
-    shortest = np.full((n_components, n_components), np.inf)
-    link = np.zeros((n_components, n_components, 2), dtype=np.intp)
-    shortest_fallback = np.full((n_components, n_components), np.inf)
-    fallback_link = np.zeros_like(link)
-    for start, stop, block in blocks():
-        _keep_shortest(block[:, order], order, first, labels, start, shortest, link)
-        gaps = fallback(start, stop)[:, order]
-        _keep_shortest(gaps, order, first, labels, start, shortest_fallback, fallback_link)
-    above = np.triu_indices(n_components, 1)
-    is_far = np.isinf(shortest[above])
-    lengths = np.where(is_far, shortest_fallback[above], shortest[above])
-    links = np.where(is_far[:, None], fallback_link[above], link[above])
-    ranks = np.empty(len(links))
-    ranks[np.lexsort((lengths, is_far))] = np.arange(len(links))
-    return np.sort(links[shortest_links(labels, links, ranks)], axis=1)
+def link_by_pairs(n_nodes: int, edges: Indices, i: Indices, j: Indices, lengths: Array) -> Graph:
+    """Return the graph of the edges, its components joined by the shortest of the pairs i, j."""
+    labels = component_labels(n_nodes, edges)
+    links = np.empty((0, 2), dtype=np.intp)
+    if labels.any():
+        pairs = np.stack([i, j], axis=1)
+        links = pairs[shortest_links(labels, pairs, lengths)]
+    return Graph._linked(n_nodes, edges, links)
 
 
-def _keep_shortest(block, order, first, labels, start, shortest, link):
-    """Lower shortest[c, d], and its link, to the smallest length in a block of rows."""
-    for i, row in enumerate(block):
-        c = labels[start + i]
-        least = np.minimum.reduceat(row, first)
-        for d in np.flatnonzero(least < shortest[c]):
-            shortest[c, d] = least[d]
-            stop = first[d + 1] if d + 1 < len(first) else len(row)
-            link[c, d] = start + i, order[first[d] + np.argmin(row[first[d] : stop])]
+def each_once(nearest: Indices) -> Indices:
+    """Return the pairs i < j of each node and its nearest, each once, sorted; -1 is none."""
+    n_nodes, n_neighbors = nearest.shape
+    i, j = np.repeat(np.arange(n_nodes), n_neighbors), nearest.ravel()
+    keys = np.unique((np.minimum(i, j) * n_nodes + np.maximum(i, j))[j >= 0])
+    return np.stack(np.divmod(keys, n_nodes), axis=1)
+
+
+def _shortest_links_outside(
+    n_nodes: int, edges: Indices, nearest_outside: NearestOutside
+) -> Indices:
+    """Return the minimum spanning forest of the shortest links between components.
+
+    Borůvka's algorithm: the shortest link of each component to any other is in it. That of the
+    largest component, for which most nodes would be searched, is not needed.
+    """
+    links = np.empty((0, 2), dtype=np.intp)
+    labels = component_labels(n_nodes, edges)
+    while labels.any():
+        of = np.flatnonzero(labels != np.bincount(labels).argmax())
+        nearest, lengths = nearest_outside(of, labels)
+        order = np.argsort(lengths, kind="stable")
+        order = order[np.isfinite(lengths[order])]
+        first = np.unique(labels[of[order]], return_index=True)[1]
+        order = order[np.sort(first)]
+        candidates = np.sort(np.stack([of[order], nearest[order]], axis=1), axis=1)
+        chosen = shortest_links(labels, candidates, lengths[order])
+        if not chosen.size:
+            break
+        links = np.concatenate([links, candidates[chosen]])
+        labels = component_labels(n_nodes, np.concatenate([edges, links]))
+    return links
+
+
+def links_by_means(labels: Indices, X: Array) -> Indices:
+    """Return links between components of rows, by the gaps between the means of the rows.
+
+    On a line the minimum spanning tree is made of neighbours: only these are candidates.
+    """
+    means = np.nanmean(X, axis=1)
+    order = np.argsort(means, kind="stable")
+    links = np.stack([order[:-1], order[1:]], axis=1)
+    chosen = shortest_links(labels, links, np.diff(means[order]))
+    return np.sort(links[chosen], axis=1)

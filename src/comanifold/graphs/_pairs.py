@@ -8,8 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._graph import component_labels, shortest_links
+from ._graph import (
+    Graph,
+    component_labels,
+    each_once,
+    link_by_pairs,
+    links_by_means,
+    nearest_stored,
+)
 from ._masked_distances import Rows
+from ._nearest import rows_at_ranks
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -18,9 +26,6 @@ Indices = NDArray[np.intp]
 # noise were found less well. A hundred landmarks that everything is paired with took twice the
 # pairs, and the embeddings were no truer, on some matrices less so.
 N_SPREAD = 30
-
-# Distances held at the same time while neighbours are searched for.
-_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +48,15 @@ class Pairs:
     @classmethod
     def of(cls, n_points: int, i: Indices, j: Indices) -> "Pairs":
         """Return the pairs of points i and j, given in either direction, repeated or not."""
-        keys = np.unique(np.minimum(i, j).astype(np.intp) * n_points + np.maximum(i, j))
+        keys = np.minimum(i, j).astype(np.intp) * n_points + np.maximum(i, j)
+        return cls.of_keys(n_points, np.unique(keys[i != j]))
+
+    @classmethod
+    def of_keys(cls, n_points: int, keys: Indices) -> "Pairs":
+        """Return the pairs i < j of the rising numbers i * n_points + j."""
         first, others = np.divmod(keys, n_points)
-        keep = first != others
-        starts = np.searchsorted(first[keep], np.arange(n_points + 1))
-        return cls(n_points, starts.astype(np.intp), others[keep])
+        starts = np.searchsorted(first, np.arange(n_points + 1))
+        return cls(n_points, starts.astype(np.intp), others)
 
     def __len__(self) -> int:
         return len(self.others)
@@ -103,15 +112,39 @@ class CandidatePairs:
     def __init__(self, X: Array, n_neighbors: int, *, n_spread: int | None = None):
         n_rows = len(X)
         ranks = _ranks(n_rows, n_neighbors, N_SPREAD if n_spread is None else n_spread)
-        i, j, length = _near_and_far(Rows(X), ranks)
-        keep = (i != j) & np.isfinite(length)
-        i, j, length = _each_once(n_rows, i[keep], j[keep], length[keep])
-        links = _links_by_means(np.stack([i, j], axis=1), X)
-        beyond = 2.0 * length.max(initial=1.0)
-        i, j = np.concatenate([i, links[:, 0]]), np.concatenate([j, links[:, 1]])
-        length = np.concatenate([length, np.full(len(links), beyond)])
-        self.pairs = Pairs.of(n_rows, i, j)
-        self.distances = self.pairs.matrix(length[np.argsort(i * n_rows + j, kind="stable")])
+        chosen, lengths = rows_at_ranks(Rows(X), ranks)
+        i, j = np.repeat(np.arange(n_rows), len(ranks)), chosen.ravel()
+        found = j >= 0
+        i, j, length = i[found], j[found], lengths.ravel()[found]
+        keys = np.minimum(i, j) * n_rows + np.maximum(i, j)
+        # A distance is the same in either direction.
+        keys, first = np.unique(keys, return_index=True)
+        length = length[first]
+        labels = component_labels(n_rows, np.stack(np.divmod(keys, n_rows), axis=1))
+        if labels.any():
+            links = links_by_means(labels, X)
+            keys = np.concatenate([keys, links[:, 0] * n_rows + links[:, 1]])
+            beyond = 2.0 * length.max(initial=1.0)
+            length = np.concatenate([length, np.full(len(links), beyond)])
+            order = np.argsort(keys)
+            keys, length = keys[order], length[order]
+        self.pairs = Pairs.of_keys(n_rows, keys)
+        self._lengths = length
+        self._nearest = chosen[:, : min(n_neighbors, n_rows - 1)].copy()
+
+    @cached_property
+    def distances(self) -> Any:
+        """The distances as a symmetric sparse array."""
+        return self.pairs.matrix(self._lengths)
+
+    def graph(self, n_neighbors: int) -> Graph:
+        """Return the graph of the nearest neighbours, as `Graph.from_distances(distances)` does."""
+        nearest = self._nearest[:, :n_neighbors]
+        pairs = self.pairs
+        ends = pairs.firsts, pairs.others
+        if nearest.shape[1] < min(n_neighbors, pairs.n_points - 1) or (nearest < 0).any():
+            return nearest_stored(pairs.n_points, *ends, self._lengths, n_neighbors)
+        return link_by_pairs(pairs.n_points, each_once(nearest), *ends, self._lengths)
 
 
 def _ranks(n_rows: int, n_neighbors: int, n_spread: int) -> Indices:
@@ -121,44 +154,3 @@ def _ranks(n_rows: int, n_neighbors: int, n_spread: int) -> Indices:
     n_spread = min(n_spread, n_far)
     spread = n_near + ((np.arange(n_spread) + 0.5) * n_far / max(n_spread, 1)).astype(np.intp)
     return np.concatenate([np.arange(n_near), spread])
-
-
-def _near_and_far(rows: Rows, ranks: Indices) -> tuple[Indices, Indices, Array]:
-    """Return the pairs i, j of each row with the rows at these ranks, and their distances."""
-    n_rows = len(rows)
-    # Without the squares of all entries, which would need as much memory again.
-    squared_norms = np.einsum("ij,ij->i", rows.X, rows.X)
-    chosen = np.empty((n_rows, len(ranks)), dtype=np.intp)
-    length = np.empty(chosen.shape)
-    n_at_once = max(_AT_ONCE // n_rows, 1)
-    for start in range(0, n_rows, n_at_once):
-        stop = min(start + n_at_once, n_rows)
-        for i, row in enumerate(rows.distances(start, stop, squared_norms), start=start):
-            row[i] = np.inf
-            # One row at a time, for the memory of the indices.
-            chosen[i] = np.argpartition(row, ranks)[ranks] if len(ranks) else chosen[i]
-            length[i] = row[chosen[i]]
-    return np.repeat(np.arange(n_rows), len(ranks)), chosen.ravel(), length.ravel()
-
-
-def _each_once(
-    n_rows: int, i: Indices, j: Indices, length: Array
-) -> tuple[Indices, Indices, Array]:
-    """Return the pairs as i < j, each once; of two lengths that differ by rounding, the shorter."""
-    i, j = np.minimum(i, j), np.maximum(i, j)
-    order = np.lexsort((length, i * n_rows + j))
-    keys, first = np.unique((i * n_rows + j)[order], return_index=True)
-    return keys // n_rows, keys % n_rows, length[order][first]
-
-
-def _links_by_means(pairs: Indices, X: Array) -> Indices:
-    """Return links between the components that pairs leave, by the gaps between row means.
-
-    On a line the minimum spanning tree is made of neighbours: only these are candidates.
-    """
-    means = np.nanmean(X, axis=1)
-    order = np.argsort(means, kind="stable")
-    links = np.stack([order[:-1], order[1:]], axis=1)
-    gaps = np.diff(means[order])
-    chosen = shortest_links(component_labels(len(X), pairs), links, gaps)
-    return np.sort(links[chosen], axis=1)
