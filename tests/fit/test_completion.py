@@ -201,7 +201,7 @@ def test_path_ends_where_predictions_no_longer_improve():
 
 
 def test_large_ridges_that_change_nothing_do_not_end_a_path():
-    X, truth = incomplete(14, (120, 90), noise=0.02, missing=0.9)
+    X, _ = incomplete(14, (120, 90), noise=0.02, missing=0.9)
     held_out = HeldOut(X)
     found = predict_along_path(held_out, PathKind(effects=False, variance=True))
     first_steps = found.errors[:4]

@@ -10,6 +10,7 @@ from comanifold._fit.combination import Stacking
 from comanifold._fit.completion import PATH_KINDS, continue_path, predict_along_path
 from comanifold._fit.passes import (
     _best_completion,
+    _complete_fold,
     _without_effects,
     prepare_first_pass,
     run_passes,

@@ -411,7 +411,9 @@ def _prepare_last_pass(
         X filled in, if it is known.
     """
     likes = [None] * (settings.n_passes - 1) + [like]
-    inputs = prepare_first_pass(X, settings, stride, completed, likes[0])
+    # The last pass over a fold has no distances.
+    needs_pairs = name == "pass" or settings.n_passes > 1
+    inputs = prepare_first_pass(X, settings, stride, completed, likes[0], needs_pairs=needs_pairs)
     alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
     for number, next_like in enumerate(likes[1:], start=1):
         execution.progress.begin_pass("solving" if name == "pass" else "learning weights")
@@ -435,14 +437,21 @@ def prepare_first_pass(
     stride: int,
     completed: Array | None = None,
     like: Solved | None = None,
+    *,
+    needs_pairs: bool = True,
 ) -> PassInputs:
-    """Return the inputs of the first pass; graphs from X, or from X filled in."""
+    """Return the inputs of the first pass; graphs from X, or from X filled in.
+
+    Unless `needs_pairs`, without the pairs for sparse distances.
+    """
     points = X
     if settings.first_graphs == "completed" and np.isnan(X).any():
         completed = complete_for_graphs(X) if completed is None else completed
         points = completed
     for_rows, for_columns = settings.n_neighbors
-    row_candidates, column_candidates = settings.n_candidates(X.shape)
+    row_candidates, column_candidates = None, None
+    if needs_pairs:
+        row_candidates, column_candidates = settings.n_candidates(X.shape)
     row_graph, row_pairs = _first_graph(points, for_rows, row_candidates)
     column_graph, column_pairs = _first_graph(points.T, for_columns, column_candidates)
     pairs = row_pairs, column_pairs
@@ -500,4 +509,4 @@ def _first_graph(
     if n_candidates is None:
         return Graph.nearest_neighbors(X, n_neighbors), None
     candidates = CandidatePairs(X, n_candidates)
-    return Graph.from_distances(candidates.distances, n_neighbors), candidates.pairs
+    return candidates.graph(n_neighbors), candidates.pairs
