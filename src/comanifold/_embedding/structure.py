@@ -305,8 +305,8 @@ def _without_log_odds(share: Array, observed: NDArray[np.bool_]) -> tuple[Array,
     return space.residuals(residuals), space
 
 
-# BLAS may compute with numbers beside short vectors, which it does not use, and then NumPy warns of
-# invalid values.
+# NumPy has warned of invalid values in products of short vectors of finite numbers, now and then
+# for the same numbers.
 @np.errstate(invalid="ignore")
 def _statistics(
     residuals: _Residuals, n_draws: int, rng: np.random.Generator

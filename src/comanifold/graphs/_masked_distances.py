@@ -152,7 +152,7 @@ class Rows:
         # |x_j|^2 <= 2 |x_i|^2 + 2 d^2, and the errors of two distances may differ in sign.
         slack = 6.1 * error * self._squared_norms[of]
         right = right if among is None else right[among]
-        # BLAS may compute with numbers beside short vectors, which it does not use.
+        # All numbers are finite: a warning of invalid values in this product would be spurious.
         with np.errstate(invalid="ignore"):
             return left[of] @ right.T, slack, 4.1 * error
 
