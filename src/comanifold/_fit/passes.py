@@ -46,7 +46,7 @@ Indices = NDArray[np.intp]
 
 # The tolerance for scales that are solved only to learn their weights: an estimate predicts as
 # well long before it is exact.
-_TOL_FOR_WEIGHTS = 1e-2
+_TOL_FOR_WEIGHTS = 5e-2
 
 _PAPER_ALPHA = -0.5
 

@@ -253,9 +253,7 @@ class Surface:
         """Yield the scales in a direction, until one of the modes has one cluster left."""
         n_steps = 0
         while n_steps < _MOST_STEPS and not any(self.is_fused(start, mode) for mode in modes):
-            n_more = 1
-            if start.iterate.V.size >= self._n_large and n_steps + 1 not in stops:
-                n_more = 2
+            n_more = 1 if n_steps + 1 in stops else self._n_steps_from(start)
             start = self._step(start, step, n_more)
             n_steps += n_more
             yield start
@@ -291,7 +289,7 @@ class Surface:
         for _ in range(_MOST_STEPS):
             if all(self.is_fused(here, mode) for mode in range(2)):
                 break  # all rows are equal, and all columns
-            higher = self._step(here, (1, 1))
+            higher = self._step(here, (1, 1), self._n_steps_from(here))
             if self._n_fused(higher) > 0:
                 self._first_step = here, higher
                 break
@@ -314,11 +312,17 @@ class Surface:
             )
         )
 
-    def _step(self, start: Solved, step: Step, n_steps: int = 1) -> Solved:
+    def _n_steps_from(self, start: Solved) -> int:
+        """The number of steps that are taken at once from a scale."""
+        return 2 if start.iterate.V.size >= self._n_large else 1
+
+    def _step(self, start: Solved, step: Step, n_steps: int) -> Solved:
         """Solve the scale that is some steps away in a direction."""
-        # The search for the start has been one step ahead.
-        if step == (1, 1) and n_steps == 1 and start is self._first_step[0]:
-            return self._first_step[1]
+        # The search for the start has looked ahead.
+        before, after = self._first_step
+        is_known = start is before and step == (1, 1) and n_steps == self._n_steps_from(start)
+        if is_known and after is not None:
+            return after
         away = self.stride * n_steps
         return self.solve(start.scale.l + away * step[0], start.scale.k + away * step[1], start)
 
