@@ -20,10 +20,13 @@ import numpy as np
 from ..penalties import Penalty
 from .certificate import Dual, Potentials, relative_gap, stationarity, tangent_objective
 from .kernels.blocks import advance_multipliers, shrink_factors
-from .kernels.descent import CG_REDUCTION, CG_STEPS
 from .kernels.quadratic import lower_quadratic, quadratic_residual
 from .newton import polish
 from .problem import Array, Iterate, Outcome, Problem
+
+# Steps of conjugate gradients in a sweep, and the factor by which they should lower the residual.
+CG_STEPS = np.int64(10)
+CG_REDUCTION = 0.1
 
 # Sweeps between two looks at the duality gap.
 _CHECK_EVERY = 5

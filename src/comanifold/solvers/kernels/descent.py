@@ -30,8 +30,8 @@ from .quadratic import lower_quadratic_in, quadratic_residual
 
 # Steps of conjugate gradients per majoriser, and the factor by which they should lower its
 # residual: the majoriser moves on before an exact solution would pay.
-CG_STEPS = np.int64(10)  # not an int: compiled code would treat it as a type of its own
-CG_REDUCTION = 0.1
+CG_STEPS = np.int64(4)  # not an int: compiled code would treat it as a type of its own
+CG_REDUCTION = 0.3
 
 # Root mean square difference, in standard deviations of the data, below which two rows or
 # columns are tried as one. Ten times less was slower and found slightly worse minima.
