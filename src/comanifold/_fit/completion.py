@@ -354,9 +354,9 @@ class _GaussianModel:
         return self._filled.T if self._is_transposed else self._filled
 
     def copy(self) -> "_GaussianModel":
-        """Return the model as it is now."""
+        """Return the model as it is now, to start others from; it cannot be solved itself."""
         other = copy(self)
-        other._filled = self._filled.copy()
+        other._filled, other._missing = self._filled.copy(), None
         return other
 
     def solve(self, number: int) -> None:

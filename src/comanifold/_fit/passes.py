@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,21 +135,19 @@ def run_passes(
     kind, step = _best_completion(paths)
     rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
     judged: list[dict[Member, Array]] = []
-    first: Solved | None = None
+    first: FirstScale | None = None
     for number, (fold, of_fold) in enumerate(zip(folds, paths, strict=True), start=1):
-        completed = of_fold[kind].best.filled(fold.rest())
-        name = f"fold-{number}-pass"
-        inputs = _prepare_last_pass(
-            fold.rest(), rough, execution, stride, name, like=first, completed=completed
-        )
-        first = first or inputs.first
+        inputs = _prepare_fold(fold, number, of_fold[kind], rough, execution, stride, first)
+        first = first or FirstScale.of(inputs.first)
         judged.append(_judge(fold, number, inputs, of_fold, rough, execution))
+        del inputs  # as large as several copies of the matrix
     completed = continue_path(X, paths[0][kind].best, step).filled(X)
     inputs = _prepare_last_pass(
         X, settings, execution, stride, "pass", like=first, completed=completed
     )
+    start = first.l, first.k
+    del first, completed
     judgement = _combine(folds, judged, X.shape)
-    start = first.scale.l, first.scale.k
     weights = ScaleWeights(judgement.scale_weights, start, settings.traversal, stride)
     swept = _sweep_last_pass(inputs, weights, settings, execution)
     completions = _add_completions(X, judgement.completion_weights, paths[0], swept)
@@ -157,6 +155,18 @@ def run_passes(
 
 
 Member = tuple[int, int] | tuple[PathKind, int]
+
+
+class FirstScale(NamedTuple):
+    """The exponents of the first scale of a surface, and its estimate."""
+
+    l: int
+    k: int
+    estimate: Array
+
+    @classmethod
+    def of(cls, solved: Solved) -> "FirstScale":
+        return cls(solved.scale.l, solved.scale.k, solved.iterate.estimate)
 
 
 @dataclass(frozen=True)
@@ -228,6 +238,28 @@ def _best_completion(paths: list[PathsOfFold]) -> tuple[PathKind, int]:
         found.append((float(total.min()), kind, int(np.argmin(total))))
     _, kind, step = min(found, key=lambda one: one[0])
     return kind, step
+
+
+def _prepare_fold(
+    fold: HeldOut,
+    number: int,
+    path: PredictedPath,
+    settings: Settings,
+    execution: Execution,
+    stride: int,
+    first: FirstScale | None,
+) -> PassInputs:
+    """Return the inputs of the last pass over a matrix without the entries of a fold.
+
+    The first graphs are built from the best step of a completion path.
+    """
+    rest = fold.rest()
+    completed = path.best.filled(rest)
+    name = f"fold-{number}-pass"
+    inputs = _prepare_last_pass(
+        rest, settings, execution, stride, name, like=first, completed=completed
+    )
+    return replace(inputs, completed=None)
 
 
 def _judge(
@@ -396,7 +428,7 @@ def _prepare_last_pass(
     stride: int,
     name: str,
     *,
-    like: Solved | None = None,
+    like: FirstScale | None = None,
     completed: Array | None = None,
 ) -> PassInputs:
     """Return the inputs of the last pass, after all passes before it.
@@ -405,8 +437,8 @@ def _prepare_last_pass(
 
     Parameters
     ----------
-    like : Solved, optional
-        The first scale of the last pass over a similar matrix; this one begins with the same.
+    like : FirstScale, optional
+        That of the last pass over a similar matrix; this one begins with the same.
     completed : ndarray, optional
         X filled in, if it is known.
     """
@@ -436,7 +468,7 @@ def prepare_first_pass(
     settings: Settings,
     stride: int,
     completed: Array | None = None,
-    like: Solved | None = None,
+    like: FirstScale | None = None,
     *,
     needs_pairs: bool = True,
 ) -> PassInputs:
@@ -460,7 +492,7 @@ def prepare_first_pass(
 
 
 def _prepare_next_pass(
-    inputs: PassInputs, swept: Sweep, settings: Settings, like: Solved | None
+    inputs: PassInputs, swept: Sweep, settings: Settings, like: FirstScale | None
 ) -> PassInputs:
     """Return the inputs of the next pass, with graphs from the distances of the last."""
     row_graph, column_graph = (
@@ -480,7 +512,7 @@ def _prepare_pass(
     pairs: PairsOfModes,
     settings: Settings,
     stride: int,
-    like: Solved | None,
+    like: FirstScale | None,
 ) -> PassInputs:
     """Return the inputs of a pass with these graphs; this solves the first scale."""
     surface = Surface(
@@ -492,9 +524,9 @@ def _prepare_pass(
         skip=settings.learns_weights,
     )
     if like is not None and X.size > _LARGE:
-        first = surface.solve_like(like)
+        first = surface.solve_from(like.l, like.k, like.estimate)
     elif like is not None:
-        first = surface.solve(like.scale.l, like.scale.k)
+        first = surface.solve(like.l, like.k)
     elif settings.start is not None:
         first = surface.solve(*settings.start)
     else:

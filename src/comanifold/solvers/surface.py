@@ -166,10 +166,9 @@ class Surface:
             outcome = self._minimise(problem, start.iterate.estimate)
         return self._certified(l, k, outcome, problem, began)
 
-    def solve_like(self, other: Solved) -> Solved:
-        """Solve a scale of the surface of a similar matrix, from its estimate there."""
+    def solve_from(self, l: int, k: int, estimate: Array) -> Solved:
+        """Solve the scale (l, k) from an estimate, such as that of a similar matrix."""
         began = time.perf_counter()
-        l, k, estimate = other.scale.l, other.scale.k, other.iterate.estimate
         problem = self._problem.scaled(2.0**l, 2.0**k)
         if self._method.solver == "fast":
             outcome = self._continue(Iterate.start(problem, estimate), problem, None)
