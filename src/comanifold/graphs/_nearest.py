@@ -30,6 +30,9 @@ _CHUNK = 256
 _RANGE = np.int32(_N_OCTAVES << 23)
 _INFINITE = np.int32(0x7F800000)
 
+# As an argument of a compiled function: for a plain 0 it would be compiled once more.
+_ZERO = np.int64(0)
+
 # Of insertion sorts, the coarsest first.
 _GAPS = np.array([701, 301, 132, 57, 23, 10, 4, 1])
 
@@ -139,7 +142,7 @@ def _choose(bits, limits, slack, relative_slack, ranks, X, of, among, chosen, sq
     for i in range(n_rows):
         row = bits[i]
         if limits[i] >= 0:
-            size = 0
+            size = _ZERO
             for start in range(0, n, _CHUNK):
                 # Few chunks have any: their least value is found with vector instructions.
                 chunk = row[start : start + _CHUNK]
@@ -153,11 +156,11 @@ def _choose(bits, limits, slack, relative_slack, ranks, X, of, among, chosen, sq
                         values[size] = np.int32(max(chunk[j], 0)).view(np.float32)
                         items[size] = start + j
                         size += 1
-            n_found = 0
+            n_found = _ZERO
             while n_found < len(ranks) and ranks[n_found] < size:
                 position[n_found] = ranks[n_found]
                 n_found += 1
-            _sort(values, items, 0, size, size)
+            _sort(values, items, _ZERO, size, size)
             _decide(
                 values,
                 items,
@@ -191,7 +194,7 @@ def _choose(bits, limits, slack, relative_slack, ranks, X, of, among, chosen, sq
 
         # Collect the bins that hold the ranks, and those that rounding errors reach from there.
         wanted[: n_bins + 1] = False
-        b, n_below, last, size, largest, n_found = 0, 0, -1, 0, 0, 0
+        b, n_below, last, size, largest, n_found = 0, 0, -1, _ZERO, _ZERO, _ZERO
         for r in range(len(ranks)):
             while b < n_bins and n_below + counts[b] <= ranks[r]:
                 n_below += counts[b]
@@ -220,7 +223,7 @@ def _choose(bits, limits, slack, relative_slack, ranks, X, of, among, chosen, sq
                 values[places[q]] = np.int32(max(row[j], 0)).view(np.float32)
                 items[places[q]] = j
                 places[q] += 1
-        _sort(values, items, 0, size, largest)
+        _sort(values, items, _ZERO, size, largest)
         _decide(
             values,
             items,

@@ -15,6 +15,9 @@ from . import inlined, kernel
 # Slopes are at most this: an infinite one times a length of zero would not be a number.
 STEEPEST = 1e300
 
+# As an argument of a compiled function: for a plain 0 it would be compiled once more.
+ZERO = np.int64(0)
+
 # Numbers in a tile of rows: a quarter of a megabyte.
 TILE_SIZE = 1 << 15
 
@@ -111,7 +114,7 @@ def column_edge_norms(V, edges, sizes, tile):
 @kernel
 def laplacian(V, adjacency, weights, out):
     """out = L(weights) V."""
-    row_laplacian(V, 0, V.shape[0], adjacency, weights, out, 0)
+    row_laplacian(V, ZERO, V.shape[0], adjacency, weights, out, ZERO)
 
 
 @kernel
@@ -170,7 +173,7 @@ def load_tile(V, first, tile):
 def column_laplacian(V, first, adjacency, weights, tile, image, out):
     """out = rows of V L(weights) from `first` on, as many as a tile has; `image` is room for it."""
     load_tile(V, first, tile)
-    row_laplacian(tile, 0, tile.shape[0], adjacency, weights, image, 0)
+    row_laplacian(tile, ZERO, tile.shape[0], adjacency, weights, image, ZERO)
     for i in range(0, tile.shape[1], 8):
         o0, o1, o2, o3 = out[i], out[i + 1], out[i + 2], out[i + 3]
         o4, o5, o6, o7 = out[i + 4], out[i + 5], out[i + 6], out[i + 7]

@@ -12,7 +12,7 @@ with the graph Laplacians Lr and Lc: the mask stays in it, and nothing is filled
 import numpy as np
 
 from . import kernel
-from .blocks import column_laplacian, new_tile, row_laplacian
+from .blocks import ZERO, column_laplacian, new_tile, row_laplacian
 
 
 @kernel
@@ -93,7 +93,7 @@ def lower_quadratic_in(
         curvature = 0.0
         for first in range(0, m, n_lanes):
             stop = min(first + n_lanes, m)
-            row_laplacian(P, first, stop, rows, row_w, AP, 0)
+            row_laplacian(P, first, stop, rows, row_w, AP, ZERO)
             column_laplacian(P, first, columns, column_w, tile, image, by_columns)
             for a in range(first, stop):
                 p, ap, pl, count, size = P[a], AP[a], by_columns[a - first], counts[a], row_sizes[a]
