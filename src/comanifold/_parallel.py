@@ -57,14 +57,14 @@ def in_parallel(
             raise
 
 
-def in_threads(calls: Iterable[tuple[Callable, tuple]], *, n_jobs: int | None) -> list[Any]:
-    """Call functions that take little time on threads of this process; return their results.
+def in_threads(calls: Iterable[tuple[Callable, tuple]], *, n_jobs: int | None) -> Iterator[Any]:
+    """Call functions that take little time on threads of this process; yield their results.
 
     With other backends than threads, sending their arguments would take longer than the calls.
     """
     if _is_sequential():
-        return [function(*arguments) for function, arguments in calls]
-    run = Parallel(n_jobs, backend="threading")
+        return (function(*arguments) for function, arguments in calls)
+    run = Parallel(n_jobs, backend="threading", return_as="generator")
     return run(delayed(function)(*arguments) for function, arguments in calls)
 
 

@@ -43,12 +43,12 @@ from ._embedding.trees import cut_tree, nested_linkage, steps_around, with_leave
 from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
 from ._fit.combination import entry_variances
+from ._fit.expected_time import expected_steps
 from ._fit.passes import SurfaceResult, run_passes
 from ._fit.progress import (
     CallbackSupportMixin,
     FitProgress,
     ProgressReporter,
-    expected_seconds,
     log_to_stderr,
     warn_of_outliers,
     warn_of_stride,
@@ -403,7 +403,7 @@ class CoManifold(
         """
         settings = check_settings(self)
         check_installed(self.embedding)
-        reporter = ProgressReporter(settings.n_sweeps, progress, self)
+        reporter = ProgressReporter(progress, self)
         reporter.begin_fit(X)
         names = row_names(X)
         data = check_matrix(self._validate(X, reset=True))
@@ -422,9 +422,10 @@ class CoManifold(
             execution = Execution(self.n_jobs, checkpoint, reporter)
             result = run_passes(matrix.values, settings, execution, stride=matrix.stride)
         warn_of_unconverged(result.scales, self.tol)
+        reporter.begin_step("structure")
         p_values = structure_p_values(matrix.values)
         row, column = (
-            self._mode_state(mode, result, matrix, p_value, own_names)
+            self._mode_state(mode, result, matrix, p_value, own_names, reporter)
             for mode, p_value, own_names in zip(
                 ("row", "column"), p_values, (names, column_names), strict=True
             )
@@ -459,10 +460,15 @@ class CoManifold(
     def expected_seconds(self, shape: tuple[int, int]) -> float:
         """Return about how many seconds a fit to a matrix of that shape takes.
 
-        It is a rough estimate, without the time to compile at the first fit after installation:
-        machines and data differ by a few times.
+        It is a rough estimate for a matrix with missing entries, from the shape, the parameters and
+        the speed of this machine, without the time to compile at the first fit after installation.
+        Data may differ by two times, other load on the machine by more. `FitProgress.seconds_left`
+        is corrected while the fit runs.
         """
-        return expected_seconds(check_settings(self), shape)
+        steps = expected_steps(
+            check_settings(self), shape, embedding=self.embedding, n_jobs=self.n_jobs
+        )
+        return sum(step.seconds for step in steps)
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         """Return X as scikit-learn validates it, with NaN for missing entries."""
@@ -476,8 +482,10 @@ class CoManifold(
         matrix: StandardisedMatrix,
         p_value: float,
         names: NDArray[Any] | None,
+        reporter: ProgressReporter,
     ) -> ModeState:
         """Return the state of a mode: its points embedded, ordered and clustered."""
+        reporter.begin_step("embedding")
         distances = matrix.scale * getattr(result, f"{mode}_distances")
         observed = getattr(matrix, f"observed_{mode}s")
         embedding = make_embedding(
@@ -488,6 +496,7 @@ class CoManifold(
         )
         coordinates = np.asarray(embedding.fit_transform(_sorted_for(embedding, distances)))
         order = embedding_order(_expand_rows(coordinates, observed))
+        reporter.begin_step("clusters")
         filled, linear = result.filled, result.completed
         if mode == "column":
             filled, linear = filled.T, linear.T

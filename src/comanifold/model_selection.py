@@ -111,9 +111,8 @@ def held_out_folds(X: Array, *, in_parts: bool = False) -> list[HeldOut]:
     rows, columns = np.nonzero(~np.isnan(X))
     if not 0 < len(rows) < X.size:
         return []
-    every = max(_HOLD_OUT_EVERY, -(-len(rows) // _LARGEST_FOLD))
-    n_folds = round(_ENOUGH_HELD_OUT * every / len(rows))
-    n_folds = min(max(n_folds, 1), len(_PLACES_OF_FOLDS))
+    every = _hold_out_every(len(rows))
+    n_folds = expected_folds(len(rows))
     rank, order = _ranks(X, rows, columns, in_parts)
     folds = []
     for place in _PLACES_OF_FOLDS[:n_folds]:
@@ -123,6 +122,16 @@ def held_out_folds(X: Array, *, in_parts: bool = False) -> list[HeldOut]:
         mask[rows[chosen], columns[chosen]] = True
         folds.append(HeldOut(X, mask))
     return [fold for fold in folds if fold.values.size]
+
+
+def expected_folds(n_observed: int) -> int:
+    """Return the number of folds for a number of observed entries."""
+    n_folds = round(_ENOUGH_HELD_OUT * _hold_out_every(n_observed) / max(n_observed, 1))
+    return min(max(n_folds, 1), len(_PLACES_OF_FOLDS))
+
+
+def _hold_out_every(n_observed: int) -> int:
+    return max(_HOLD_OUT_EVERY, -(-n_observed // _LARGEST_FOLD))
 
 
 def _evenly_spread(
@@ -377,6 +386,11 @@ def _methods(shape: tuple[int, int], *, only_means: bool = False) -> dict[str, M
     if not only_means and min(shape) <= _MAX_SIDE_FOR_SOFT_IMPUTE:
         methods["soft_impute"] = _fill_with_soft_impute
     return methods
+
+
+def compared_methods(shape: tuple[int, int]) -> list[str]:
+    """Return the names of the methods that a model of a matrix of this shape is compared with."""
+    return list(_methods(shape))
 
 
 def _means(X: Array, axis: int) -> Array:

@@ -17,6 +17,7 @@ from comanifold import CoManifold, report
 from comanifold._embedding.clusters import Clusters
 from comanifold._embedding.layouts import TITLES
 from comanifold.cli._fit import fit, unreliable_estimates
+from comanifold.cli._options import duration
 from comanifold.cli._results import clusters_text
 from comanifold.datasets import make_checkerboard, make_curve, remove_entries
 from comanifold.model_selection import HeldOutErrors, compare_held_out
@@ -513,23 +514,23 @@ def test_a_long_fit_has_checkpoints_until_it_is_complete(
 
 
 def test_a_second_fit_is_expected_to_take_as_long_again(comanifold, file, tmp_path, monkeypatch):
-    monkeypatch.setattr(CoManifold, "expected_seconds", lambda *_: 30.0)
+    monkeypatch.setattr(CoManifold, "expected_seconds", lambda *_: 300.0)
     whole = np.nan_to_num(read_table(file).values)
     np.save(tmp_path / "whole.npy", whole)
     whole[5] = np.nan  # nothing to fill in
     np.save(tmp_path / "row.npy", whole)
     for number, (name, *options, expected) in enumerate(
         [
-            (file, "30 s"),
-            (file, "--no-check", "30 s"),
-            (file, "--scale-weights", "cost", "60 s"),
-            ("whole.npy", "60 s"),
-            ("whole.npy", "--no-check", "30 s"),
-            ("row.npy", "60 s"),
+            (file, 300.0),
+            (file, "--no-check", 300.0),
+            (file, "--scale-weights", "cost", 600.0),
+            ("whole.npy", 600.0),
+            ("whole.npy", "--no-check", 300.0),
+            ("row.npy", 600.0),
         ]
     ):
         text = comanifold("fit", name, "-o", f"out{number}", *options).text
-        assert f"Expected time: about {expected}" in text
+        assert f"Expected time: about {duration(expected)}" in text
 
 
 def test_an_interrupted_fit_resumes_from_checkpoints_in_the_results(

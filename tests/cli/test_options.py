@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from comanifold.cli._options import Output, ProgressBar, duration, plain_errors
+from comanifold.cli._options import Output, ProgressBar, RunBar, duration, plain_errors
 
 SECTIONS = {
     "fit": ["Results", "Preprocessing", "Reading the table", "Model", "Output options"],
@@ -74,6 +74,32 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):
     with ProgressBar(quiet=True) as bar:
         bar.update(3, 3, "solving")
     assert capsys.readouterr().err == ""
+
+
+def test_progress_in_time_shows_what_is_left(capsys):
+    with ProgressBar("fitting") as bar:
+        bar.show(0.25, 30.2, "solving")
+    assert capsys.readouterr().err == "25%, about 30 s left: fitting: solving\n"
+
+
+def test_a_terminal_shows_one_bar_with_the_time_left(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with RunBar({"fitting": 50.0, "writing": 50.0}) as bar:
+        bar.begin("fitting")
+        bar.update(0.5, "solving")
+        bar.begin("writing")
+    shown = capsys.readouterr().err
+    assert "writing" in shown
+    assert "s left" in shown
+
+
+def test_a_quiet_run_shows_nothing(capsys):
+    with RunBar({"fitting": 50.0}, quiet=True) as bar:
+        bar.begin("fitting")
+        bar.update(0.5, "solving")
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def standard_matrix(seed=0, shape=(30, 20), missing=0.4):
 
 def execution():
     reporter = ProgressReporter()
-    reporter.begin_pass("solving")
+    reporter.begin_step("solving")
     return Execution(None, None, reporter)
 
 

@@ -4,6 +4,7 @@ import logging
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from oracles.fits import holes
 from sklearn.base import clone
 
 from comanifold import CoManifold, FitProgress
+from comanifold._fit.expected_time import Step, TimeLeft, expected_steps
 from comanifold._fit.progress import log_to_stderr
+from comanifold._fit.settings import check_settings
 
 
 class Listener:
@@ -52,7 +55,7 @@ def test_passes_and_paths_are_the_tasks_of_a_fit(n_jobs):
     learning, solving = "learning weights", "solving"
     passes = [what[:2] for what in heard if what[1] in (learning, solving)]
     n_folds = len(np.unique(model.held_out_["fold"]))
-    names = [solving, *(2 * n_folds * [learning]), solving]
+    names = [*(2 * n_folds * [learning]), solving, solving]
     assert passes == [(what, name) for name in names for what in ("begin", "end")]
     paths = [number for what, name, number in heard if name == "path" and what == "end"]
     assert len(paths) > 20
@@ -115,20 +118,60 @@ np.save(sys.argv[1], CoManifold().fit(X).row_distances_)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_progress_is_reported_after_every_path(n_jobs):
-    heard = []
+def test_progress_is_reported_for_every_step_and_path(n_jobs):
+    heard, threads = [], set()
+
+    def listen(event):
+        heard.append(event)
+        threads.add(threading.get_ident())
+
     X = holes()
-    model = CoManifold(n_jobs=n_jobs).fit(X, progress=heard.append)
+    model = CoManifold(n_jobs=n_jobs).fit(X, progress=listen)
+    assert threads == {threading.get_ident()}
     assert all(isinstance(event, FitProgress) for event in heard)
-    assert [event.stage for event in heard] == sorted(event.stage for event in heard)
-    assert {event.stage for event in heard} == {"learning weights", "solving"}
+    stages = [event.stage for event in heard]
+    changes = [
+        stage for stage, before in zip(stages, ["", *stages], strict=False) if stage != before
+    ]
+    n_folds = len(np.unique(model.held_out_["fold"]))
+    assert changes == [
+        "completing",
+        *(n_folds * ["graphs", "learning weights"]),
+        *["completing", "graphs", "solving", "distances", "structure"],
+        *(2 * ["embedding", "clusters"]),
+    ]
+    # Each fold has four paths of completion.
+    assert stages.index("graphs") == 5 * n_folds
     done = [event.n_done for event in heard]
     assert done[0] == 0
     assert done == sorted(done)
-    assert all(0 <= event.fraction <= 1 for event in heard)
-    assert heard[-1].fraction == 1.0
-    assert all(event.fraction < 1.0 for event in heard[:-1])
+    assert heard[-1].n_done == heard[-1].n_expected
+    fractions = [event.fraction for event in heard]
+    assert fractions == sorted(fractions)
+    assert fractions[0] >= 0.0
+    assert fractions[-2] < 1.0
+    assert fractions[-1] == 1.0
+    assert heard[-1].seconds_left == 0.0
+    assert all(event.seconds_left > 0.0 for event in heard[:-1])
     np.testing.assert_array_equal(model.filled_, CoManifold().fit(X).filled_)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"n_passes": 2}, {"scale_weights": "cost"}, {"embedding": "isomap"}]
+)
+@pytest.mark.parametrize("is_complete", [False, True])
+def test_all_stages_of_a_fit_are_expected(parameters, is_complete):
+    X = np.nan_to_num(holes()) if is_complete else holes()
+    model = CoManifold(**parameters)
+    heard = []
+    model.fit(X, progress=heard.append)
+    steps = expected_steps(
+        check_settings(model),
+        X.shape,
+        n_folds=len(np.unique(model.held_out_["fold"])),
+        has_missing=not is_complete,
+    )
+    assert {event.stage for event in heard} == {step.stage for step in steps}
 
 
 def test_a_progress_that_cannot_be_called_is_refused():
@@ -150,7 +193,61 @@ def test_larger_matrices_are_expected_to_take_longer():
     seconds = [CoManifold().expected_seconds((n, n // 2)) for n in (100, 1000, 10_000)]
     assert seconds == sorted(seconds)
     assert CoManifold(n_passes=2).expected_seconds((1000, 500)) > seconds[1]
-    assert CoManifold(scale_weights="cost").expected_seconds((1000, 500)) < seconds[1]
+
+
+def test_tall_matrices_take_longer_by_their_pairs_of_rows():
+    tall, square = (CoManifold().expected_seconds(shape) for shape in ((60_000, 20), (1200, 1000)))
+    assert tall > 2 * square
+
+
+def test_other_parameters_are_expected_to_take_longer():
+    usual = CoManifold().expected_seconds((800, 300))
+    for parameters in ({"penalty": "log"}, {"embedding": "tsne"}, {"keep_scales": True}):
+        assert CoManifold(**parameters).expected_seconds((800, 300)) > usual
+    assert CoManifold(n_jobs=2).expected_seconds((800, 300)) < usual
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_the_time_left_is_corrected_by_what_steps_took():
+    clock = Clock()
+    steps = [Step("a", 10.0, "first"), Step("b", 10.0, "second"), Step("c", 80.0, "second")]
+    left = TimeLeft(steps, clock)
+    assert (left.fraction, left.seconds) == (0.0, 100.0)
+    left.begin("a")
+    assert left.seconds == pytest.approx(100.0)
+    clock.now += 30.0  # three times as long as expected
+    left.begin("b")
+    assert 180.0 < left.seconds < 270.0
+    clock.now += 30.0
+    left.begin("c")
+    assert 200.0 < left.seconds < 245.0
+    before = left.fraction
+    clock.now += 200.0
+    left.update(0.5)
+    assert left.fraction >= before
+    clock.now += 200.0
+    left.finish()
+    assert (left.fraction, left.seconds) == (1.0, 0.0)
+
+
+def test_steps_that_are_skipped_or_not_expected_do_no_harm():
+    clock = Clock()
+    left = TimeLeft([Step(name, 5.0, name) for name in "abc"], clock)
+    left.begin("b")
+    assert left.seconds == pytest.approx(10.0)
+    left.begin("x")
+    clock.now += 1.0
+    left.begin("c")
+    assert 0.0 < left.seconds < 10.0
 
 
 @pytest.mark.parametrize("levels", [(1, 2), (2, 1), (1, 1)])

@@ -23,7 +23,7 @@ def run(request):
     X = (X - np.nanmean(X)) / np.nanstd(X)
     settings = check_settings(CoManifold(traversal=request.param, start_scale=(-4, -5)))
     reporter = ProgressReporter()
-    reporter.begin_pass("solving")
+    reporter.begin_step("solving")
     execution = Execution(None, None, reporter)
     inputs = prepare_first_pass(X, settings, 1)
 

@@ -120,15 +120,16 @@ def run_passes(
         is_sparse = any(n is not None for n in settings.n_candidates(X.shape))
         folds = held_out_folds(X, in_parts=is_sparse)
     # If nothing is missing, distances are Euclidean for any weights, and lead to the same graphs.
-    n_passes = settings.n_passes if np.isnan(X).any() else 1
-    settings = replace(settings, n_passes=n_passes)
-    execution.progress.expect_passes(n_passes * (1 + len(folds)))
+    has_missing = bool(np.isnan(X).any())
+    settings = replace(settings, n_passes=settings.n_passes if has_missing else 1)
+    execution.progress.expect(settings, X.shape, n_folds=len(folds), has_missing=has_missing)
     if not folds:
         inputs = _prepare_last_pass(X, settings, execution, stride, "pass")
         alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
         swept = _sweep_last_pass(inputs, CostWeights(alpha), settings, execution)
         if settings.learns_weights:
             swept.normalise()
+        execution.progress.begin_step("distances")
         return _result(inputs, swept, [], _Judgement.empty(X.shape))
     is_small = len(folds) > 1
     paths = [_complete_fold(fold, execution, all_kinds=is_small) for fold in folds]
@@ -141,6 +142,7 @@ def run_passes(
         first = first or FirstScale.of(inputs.first)
         judged.append(_judge(fold, number, inputs, of_fold, rough, execution))
         del inputs  # as large as several copies of the matrix
+    execution.progress.begin_step("completing")
     completed = continue_path(X, paths[0][kind].best, step).filled(X)
     inputs = _prepare_last_pass(
         X, settings, execution, stride, "pass", like=first, completed=completed
@@ -150,6 +152,7 @@ def run_passes(
     judgement = _combine(folds, judged, X.shape)
     weights = ScaleWeights(judgement.scale_weights, start, settings.traversal, stride)
     swept = _sweep_last_pass(inputs, weights, settings, execution)
+    execution.progress.begin_step("distances")
     completions = _add_completions(X, judgement.completion_weights, paths[0], swept)
     return _result(inputs, swept, completions, judgement)
 
@@ -199,11 +202,17 @@ def _complete_fold(fold: HeldOut, execution: Execution, *, all_kinds: bool) -> P
     is_large = fold.shape[0] * fold.shape[1] > _MOST_ENTRIES_AT_ONCE
     n_jobs = 1 if is_large else execution.n_jobs
 
-    def predict(kinds: Iterable[PathKind]) -> PathsOfFold:
+    def predict(kinds: Iterable[PathKind], n_before: int = 0) -> PathsOfFold:
         kinds = list(kinds)
         calls = [(_predict, (fold, kind)) for kind in kinds]
-        return dict(zip(kinds, in_threads(calls, n_jobs=n_jobs), strict=True))
+        found = {}
+        for kind, path in zip(kinds, in_threads(calls, n_jobs=n_jobs), strict=True):
+            found[kind] = path
+            n_expected = len(PATH_KINDS) if n_before else len(kinds)
+            execution.progress.part_done((n_before + len(found)) / n_expected)
+        return found
 
+    execution.progress.begin_step("completing")
     if all_kinds:
         return predict(PATH_KINDS)
     with_variance = PathKind(effects=True, variance=True)
@@ -215,7 +224,7 @@ def _complete_fold(fold: HeldOut, execution: Execution, *, all_kinds: bool) -> P
     if without_variance in paths:
         least = paths[FOR_GRAPHS].errors.min()
         if paths[without_variance].errors.min() < (1.0 - _NO_GAIN) * least - _NO_ERROR:
-            paths |= predict([with_variance])
+            paths |= predict([with_variance], len(paths))
         else:
             del paths[without_variance]
     return paths
@@ -276,7 +285,7 @@ def _judge(
         for kind, path in paths.items()
         for step, predicted in enumerate(path.predictions)
     }
-    execution.progress.begin_pass("learning weights")
+    execution.progress.begin_step("learning weights")
     name = f"fold-{number}-pass-{settings.n_passes}"
     outputs = Outputs(metric=False, entries=(fold.rows, fold.columns))
     weights = CostWeights(_PAPER_ALPHA)
@@ -410,7 +419,7 @@ def _sweep_last_pass(
     execution: Execution,
 ) -> Sweep:
     """Return the sums over the scales of the last pass over the whole matrix."""
-    execution.progress.begin_pass("solving")
+    execution.progress.begin_step("solving")
     outputs = Outputs(keep_scales=settings.keep_scales)
     name = f"pass-{settings.n_passes}"
     if isinstance(weights, ScaleWeights):  # saved parts are sums with these weights
@@ -443,12 +452,13 @@ def _prepare_last_pass(
         X filled in, if it is known.
     """
     likes = [None] * (settings.n_passes - 1) + [like]
+    execution.progress.begin_step("graphs")
     # The last pass over a fold has no distances.
     needs_pairs = name == "pass" or settings.n_passes > 1
     inputs = prepare_first_pass(X, settings, stride, completed, likes[0], needs_pairs=needs_pairs)
     alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
     for number, next_like in enumerate(likes[1:], start=1):
-        execution.progress.begin_pass("solving" if name == "pass" else "learning weights")
+        execution.progress.begin_step("solving" if name == "pass" else "learning weights")
         swept = sweep(
             inputs,
             CostWeights(alpha),
@@ -459,6 +469,7 @@ def _prepare_last_pass(
         )
         title = f"{name.replace('-', ' ')} {number} of {settings.n_passes}"
         execution.progress.end_pass(title, swept.scales)
+        execution.progress.begin_step("graphs")
         inputs = _prepare_next_pass(inputs, swept, settings, next_like)
     return inputs
 
@@ -521,7 +532,8 @@ def _prepare_pass(
         SolverOptions(settings.penalty, settings.solver, settings.max_iter, settings.tol),
         continuation=settings.continuation,
         stride=stride,
-        skip=settings.learns_weights,
+        # Graphs of later passes are from distances over all scales.
+        skip=settings.learns_weights and settings.n_passes == 1,
     )
     if like is not None and X.size > _LARGE:
         first = surface.solve_from(like.l, like.k, like.estimate)

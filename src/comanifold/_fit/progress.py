@@ -1,4 +1,4 @@
-"""Messages of a fit: progress, log, expected time and warnings."""
+"""Messages of a fit: progress, log and warnings."""
 
 import logging
 import warnings
@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._estimators import levels_to_caller
 from .._validation import listing
 from ..solvers import Scale
+from .expected_time import PASSES, TimeLeft, expected_steps
 from .settings import Settings
 
 try:
@@ -40,19 +41,12 @@ _level_before = logging.NOTSET
 # Paths of a surface, before any surface has been solved.
 _USUAL_PATHS = 24
 
-# Seconds of a fit of m x n entries with learned weights: what solving takes, and what a product
-# of the matrix with itself does for the dense distances of a mode. Measured from 250 x 125 to
-# 4,000 x 500 (`benchmarks/growth.py`); other machines and data differ by a few times.
-_LEAST_SECONDS = 0.3
-_SOLVING, _GROWTH = 7e-6, 1.1
-_PRODUCTS = 5e-9
+# The first paths of a surface, with the least costs, take longest: so many take about half of the
+# time, so many again half of the rest.
+_HALF_OF_SURFACE = 2
 
-# Seconds to load compiled kernels.
-_SECONDS_TO_START = 2.0
-
-# How much longer other penalties take than the snowflake (`benchmarks/penalties.py`): about the
-# middle of what was measured on checkerboards, curves, clusters, linkage data and lung500.
-_SLOWER_PENALTIES = {"Linear": 20.0, "Log": 7.0, "MCP": 4.0}
+# The largest fraction before the end of a fit.
+_NOT_YET_ALL = 0.999
 
 
 @dataclass(frozen=True)
@@ -61,27 +55,41 @@ class FitProgress:
 
     Attributes
     ----------
-    stage : {"learning weights", "solving"}
-        "learning weights" solves the surface with entries held out, "solving" with all of them.
+    stage : str
+        What is being done:
+
+        - "completing": the matrix is completed by Gaussian models, with entries held out
+        - "graphs": nearest neighbours, and the first scale of a surface
+        - "learning weights": the solution surface with entries held out
+        - "solving": the solution surface with all entries
+        - "distances": distances of completions, variances of filled-in entries
+        - "structure": the test for structure beyond effects of rows and columns
+        - "embedding": rows or columns are embedded and ordered
+        - "clusters": clusters of rows or columns, and how sure they are
+
+        Stages come more than once, and those that a fit does not need are left out.
     n_done : int
         Paths of the solution surface that are solved, over all stages.
     n_expected : int
         How many there will be in all, as far as is known: surfaces differ in length. At the end
         of the fit it is `n_done`.
+    fraction : float
+        The finished part of the time of the fit, from 0 to 1. It never falls, and is 1 at the end
+        only.
+    seconds_left : float
+        How long the rest is expected to take: from the shape of the matrix at first, then more and
+        more from what the finished steps took.
     """
 
     stage: str
     n_done: int
     n_expected: int
-
-    @property
-    def fraction(self) -> float:
-        """Return the finished part of the fit, from 0 to 1."""
-        return self.n_done / self.n_expected if self.n_expected else 0.0
+    fraction: float = 0.0
+    seconds_left: float = 0.0
 
 
 class ProgressReporter:
-    """Reports the passes of a fit, and their paths, to a callable and to scikit-learn's callbacks.
+    """Reports the steps of a fit, and their parts, to a callable and to scikit-learn's callbacks.
 
     Paths may be solved by other processes and are reported from this one once they are done. An
     exception that the callable raises ends the fit. Callbacks of scikit-learn cannot stop it,
@@ -89,26 +97,21 @@ class ProgressReporter:
 
     Parameters
     ----------
-    n_passes : int, default=0
-        About how many passes there will be; see `expect_passes`.
     listener : callable, optional
         Called with a `FitProgress`.
     model : estimator, optional
         The estimator whose scikit-learn callbacks are called (scikit-learn 1.9 and newer).
     """
 
-    def __init__(
-        self,
-        n_passes: int = 0,
-        listener: Callable[[FitProgress], None] | None = None,
-        model: Any = None,
-    ):
+    def __init__(self, listener: Callable[[FitProgress], None] | None = None, model: Any = None):
         if listener is not None and not callable(listener):
             raise ValueError(f"progress must be a callable or None, got {listener!r:.60}")
-        self._n_passes = n_passes
         self._listener = listener
         self._model = model
         self._stage = ""
+        self._is_in_step = False
+        self._time_left = TimeLeft()
+        self._n_passes = 0
         self._n_paths: list[int] = []  # of each pass so far
         self._tasks: list[Any] = []
         if hasattr(model, "_init_callback_context"):
@@ -119,27 +122,51 @@ class ProgressReporter:
         for task in self._tasks:
             task.call_on_fit_task_begin(estimator=self._model, X=X)
 
-    def expect_passes(self, n_passes: int) -> None:
-        """Set the number of passes, once it is known."""
-        self._n_passes = n_passes
+    def expect(
+        self, settings: Settings, shape: tuple[int, int], *, n_folds: int, has_missing: bool
+    ) -> None:
+        """Set the steps that are to come, once they are known."""
+        steps = expected_steps(
+            settings,
+            shape,
+            n_folds=n_folds,
+            has_missing=has_missing,
+            embedding=getattr(self._model, "embedding", "diffusion"),
+            n_jobs=getattr(self._model, "n_jobs", None),
+        )
+        self._time_left.replan(steps)
+        self._n_passes = len(self._n_paths) + sum(step.stage in PASSES for step in steps)
 
-    def begin_pass(self, stage: str) -> None:
-        """Report the start of a pass."""
-        self._stage = stage
-        self._n_paths.append(0)
+    def begin_step(self, stage: str) -> None:
+        """Report the start of a step, which ends the one before."""
+        self._end_step()
+        self._stage, self._is_in_step = stage, True
+        self._time_left.begin(stage)
+        if stage in PASSES:
+            self._n_paths.append(0)
         self._begin_task(stage, max_subtasks=None)
         self._notify()
 
     def path_done(self) -> None:
-        """Report a solved path."""
+        """Report a solved path of a surface."""
+        if not self._n_paths:
+            self._n_paths.append(0)
         self._n_paths[-1] += 1
         self._begin_task("path")
         self._end_task()
+        self._time_left.update(1.0 - 0.5 ** (self._n_paths[-1] / _HALF_OF_SURFACE))
+        self._notify()
+
+    def part_done(self, share: float) -> None:
+        """Report that a share of the step is done."""
+        self._begin_task("part")
+        self._end_task()
+        self._time_left.update(share)
         self._notify()
 
     def end_pass(self, name: str, scales: list[Scale]) -> None:
         """Report the end of a pass, and log its scales."""
-        self._end_task()
+        self._end_step()
         seconds = sum(scale.seconds for scale in scales)
         logger.info("%s: %d scales, %.2f s of solving", name, len(scales), seconds)
         for scale in scales:
@@ -147,22 +174,37 @@ class ProgressReporter:
 
     def end_fit(self, X: Any) -> None:
         """Report the end of a fit."""
+        self._end_step()
+        self._time_left.finish()
         n_done = sum(self._n_paths)
         if self._listener is not None:
-            self._listener(FitProgress(self._stage, n_done, n_done))
+            self._listener(FitProgress(self._stage, n_done, n_done, 1.0))
         self._end_task(X)
+
+    def _end_step(self) -> None:
+        if self._is_in_step:
+            self._is_in_step = False
+            self._end_task()
+
+    def _expected_paths(self) -> int:
+        """Return about how many paths the current surface has: as many as the one before."""
+        usual = self._n_paths[-2] if len(self._n_paths) > 1 else _USUAL_PATHS
+        return max(usual, self._n_paths[-1] + 1)
 
     def _notify(self) -> None:
         """Call the listener."""
         if self._listener is None:
             return
-        # A surface has about as many paths as the one before.
-        usual = self._n_paths[-2] if len(self._n_paths) > 1 else _USUAL_PATHS
-        current = max(usual, self._n_paths[-1] + 1)
-        n_done = sum(self._n_paths)
-        n_later = max(self._n_passes - len(self._n_paths), 0) * current
-        n_expected = n_done + current - self._n_paths[-1] + n_later
-        self._listener(FitProgress(self._stage, n_done, n_expected))
+        n_done, n_expected = sum(self._n_paths), self._n_passes * _USUAL_PATHS
+        if self._n_paths:
+            current = self._expected_paths()
+            n_later = max(self._n_passes - len(self._n_paths), 0) * current
+            n_expected = n_done + current - self._n_paths[-1] + n_later
+        # Only the end of the fit is reported as such.
+        fraction = min(self._time_left.fraction, _NOT_YET_ALL)
+        self._listener(
+            FitProgress(self._stage, n_done, n_expected, fraction, self._time_left.seconds)
+        )
 
     def _begin_task(self, name: str, **options: Any) -> None:
         if self._tasks:
@@ -204,16 +246,6 @@ def log_to_stderr(verbose: int) -> Iterator[None]:
                 if not _levels:
                     logger.removeHandler(_handler)
                     _handler = None
-
-
-def expected_seconds(settings: Settings, shape: tuple[int, int]) -> float:
-    """Return about how many seconds a fit takes once everything is compiled."""
-    entries = shape[0] * shape[1]
-    n_candidates = settings.n_candidates(shape)
-    n_dense = sum(size for size, few in zip(shape, n_candidates, strict=True) if few is None)
-    seconds = _LEAST_SECONDS + _SOLVING * entries**_GROWTH + _PRODUCTS * entries * n_dense
-    slower = _SLOWER_PENALTIES.get(type(settings.penalty).__name__, 1.0)
-    return _SECONDS_TO_START + seconds * settings.n_sweeps / 2.0 * slower
 
 
 def is_compiled() -> bool:

@@ -61,11 +61,6 @@ class Settings:
     def learns_weights(self) -> bool:
         return self.scale_weights == "learned"
 
-    @property
-    def n_sweeps(self) -> int:
-        """About how many surfaces are solved: small matrices have more folds, and are quick."""
-        return self.n_passes * (2 if self.learns_weights else 1)
-
     def n_candidates(self, shape: tuple[int, int]) -> tuple[int | None, int | None]:
         """Return to how many nearest rows and columns distances are kept; None for all."""
         rows, columns = (

@@ -20,7 +20,7 @@ from ._options import (
     GroupedCommand,
     OptionGroup,
     Output,
-    ProgressBar,
+    RunBar,
     duration,
     model_options,
     output_options,
@@ -58,6 +58,12 @@ _DEMO_MISSING = 0.5
 # they are chosen: not a usual one, with which users may have removed just these entries.
 _MIN_HELD_OUT = 20
 _SEED = 7_310_524_681
+
+# Seconds to compare with KNN and SoftImpute, where that is done, to write tables and the model, and
+# to draw figure and report: for any table, and for each entry. Measured from 500 x 56 to
+# 3,000 x 1,000.
+_COMPARING = 0.1, {"knn": 5e-6, "soft_impute": 1.2e-6}
+_WRITING, _DRAWING = (0.1, 1.3e-6), (2.4, 1.3e-6)
 
 # A method with an error that is lower by more than this part is recommended instead.
 _CLEARLY_BETTER = 0.02
@@ -270,8 +276,9 @@ def fit_table(
     model.set_params(keep_scales=True)
     steps = ["fit", "check"] if options.check and _needs_second_fit(model, X) else ["fit"]
     seconds = len(steps) * model.expected_seconds(X.shape)
-    say_expected_time(output, seconds)
-    with OwnedFolder(options.out, KIND) as folder:
+    parts = _expected_parts(model, X.shape, steps, check=options.check)
+    say_expected_time(output, sum(parts.values()))
+    with OwnedFolder(options.out, KIND) as folder, RunBar(parts, quiet=output.quiet) as bar:
         # Better before the fit than after it.
         folder.refuse_taken(FILES)
         check_space(folder.path, expected_bytes(model, X.shape))
@@ -282,12 +289,14 @@ def fit_table(
             }
         try:
             model.set_params(checkpoint=checkpoints.get("fit"))
-            fitted = fit_model(model, X, output, "fitting")
-            errors = _held_out_errors(model, X, checkpoints, output) if options.check else None
+            bar.begin("fitting")
+            fitted = fit_model(model, X, bar)
+            errors = _held_out_errors(model, X, checkpoints, bar) if options.check else None
         except KeyboardInterrupt:
             if checkpoints:
                 say_resumable(options.checkpoint or options.out)
             raise
+        bar.begin("writing")
         model.set_params(checkpoint=None)
         model.set_names(rows=table.row_names, columns=table.column_names)
         results = FitResults(
@@ -302,6 +311,7 @@ def fit_table(
         with folder.publish(last=MARKER) as temporary:
             run = Run.of(results, options.title or "")
             files = write_results(temporary.file, results, run)
+            bar.begin("drawing")
             pages, skipped = write_pages(temporary.file, model, run)
         if options.checkpoint is None:
             _remove_checkpoints(folder.path)
@@ -322,14 +332,34 @@ class Fitted:
     seconds: float
 
 
-def fit_model(model: "CoManifold", X: Any, output: Output, task: str) -> Fitted:
-    """Fit a model with a progress bar; warnings are collected."""
+def fit_model(model: "CoManifold", X: Any, bar: RunBar) -> Fitted:
+    """Fit a model and show the progress; warnings are collected."""
     started = time.perf_counter()
-    with ProgressBar(task, transient=True, quiet=output.quiet) as bar:
-        _, messages = collect_warnings(
-            lambda: model.fit(X, progress=lambda at: bar.update(at.n_done, at.n_expected, at.stage))
-        )
+    _, messages = collect_warnings(
+        lambda: model.fit(X, progress=lambda at: bar.update(at.fraction, at.stage))
+    )
     return Fitted(messages, time.perf_counter() - started)
+
+
+def _expected_parts(
+    model: "CoManifold", shape: tuple[int, int], steps: list[str], *, check: bool
+) -> dict[str, float]:
+    """Return the parts of a run, with about the seconds that each takes."""
+    from .._fit.expected_time import speed_factor
+    from ..model_selection import compared_methods
+
+    seconds, factor = model.expected_seconds(shape), speed_factor()
+    n_entries = shape[0] * shape[1]
+    parts = {"fitting": seconds}
+    if check:
+        least, of_methods = _COMPARING
+        per_entry = sum(of_methods.get(name, 0.0) for name in compared_methods(shape))
+        # A second fit is compared as well.
+        again = seconds if "check" in steps else 0.0
+        parts["checking"] = again + factor * (least + per_entry * n_entries)
+    for name, (least, per_entry) in (("writing", _WRITING), ("drawing", _DRAWING)):
+        parts[name] = factor * (least + per_entry * n_entries)
+    return parts
 
 
 def collect_warnings(function: Callable[[], Any]) -> tuple[Any, list[str]]:
@@ -362,7 +392,7 @@ def _needs_second_fit(model: "CoManifold", X: Any) -> bool:
 
 
 def _held_out_errors(
-    model: "CoManifold", X: Any, checkpoints: dict[str, Path], output: Output
+    model: "CoManifold", X: Any, checkpoints: dict[str, Path], bar: RunBar
 ) -> "HeldOutErrors | None":
     """Return errors on entries held out by the fit, or from a second fit; None if too few are."""
     import numpy as np
@@ -372,14 +402,15 @@ def _held_out_errors(
 
     n_held_out = len(model.held_out_["value"])
     if n_held_out:
-        with ProgressBar("comparing", transient=True, quiet=output.quiet):
-            return compare_held_out(model) if n_held_out >= _MIN_HELD_OUT else None
+        bar.begin("checking")
+        return compare_held_out(model) if n_held_out >= _MIN_HELD_OUT else None
     seed = np.random.RandomState(np.random.PCG64(_SEED))
     held_out = hold_out(X, min_held_out=_MIN_HELD_OUT, random_state=seed)
     if held_out is None:
         return None
     second = clone(model).set_params(keep_scales=False, checkpoint=checkpoints.get("check"))
-    fit_model(second, held_out.rest(), output, "checking")
+    bar.begin("checking")
+    fit_model(second, held_out.rest(), bar)
     return held_out_errors(held_out, second.filled_)
 
 

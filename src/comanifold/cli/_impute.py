@@ -15,6 +15,7 @@ from ._options import (
     GroupedCommand,
     OptionGroup,
     Output,
+    RunBar,
     duration,
     model_options,
     output_options,
@@ -194,9 +195,12 @@ def impute(
     out.check()
     table = read_table(file, **reading)
     describe(output, file, table, preprocessor)
-    say_expected_time(output, model.expected_seconds(table.values.shape))
+    seconds = model.expected_seconds(table.values.shape)
+    say_expected_time(output, seconds)
     out.reserve(table.values.size * (1 + len(out.bounds)))
-    fitted = fit_model(model, preprocessor.fit_transform(table.values), output, "filling in")
+    with RunBar({"filling in": seconds}, quiet=output.quiet) as bar:
+        bar.begin("filling in")
+        fitted = fit_model(model, preprocessor.fit_transform(table.values), bar)
     results, messages = [model.filled_], fitted.warnings
     if out.interval is not None:
         bounds, more = collect_warnings(lambda: model.filled_interval(out.interval))

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # Without a terminal, progress is printed at most this often.
 _SECONDS_BETWEEN_LINES = 30.0
 
+# The largest fraction of a command that is not over.
+_NOT_YET_ALL = 0.99
+
 
 class Output:
     """Print text, unless JSON or nothing is asked for."""
@@ -61,6 +64,7 @@ class ProgressBar:
         self._started: float | None = None
         self._n_before = 0
         self._last_line = time.monotonic() - (0.0 if transient else _SECONDS_BETWEEN_LINES)
+        self._ends_at: float | None = None
 
     def __enter__(self) -> "ProgressBar":
         if self._console.is_terminal:
@@ -69,13 +73,12 @@ class ProgressBar:
             self._bar = progress.Progress(
                 progress.TextColumn("{task.description}"),
                 progress.BarColumn(),
-                progress.MofNCompleteColumn(),
-                progress.TimeRemainingColumn(elapsed_when_finished=True),
+                progress.TextColumn("{task.fields[amount]}"),
+                _left_column(self._left),
                 console=self._console,
-                speed_estimate_period=600.0,
                 transient=self._transient,
             )
-            self._id = self._bar.add_task(self._task or "starting", total=None)
+            self._id = self._bar.add_task(self._task or "starting", total=None, amount="")
             self._bar.start()
         return self
 
@@ -84,24 +87,89 @@ class ProgressBar:
             self._bar.stop()
 
     def update(self, n_done: int, n_total: int, stage: str) -> None:
-        """Show that n_done of n_total parts are done."""
-        description = f"{self._task}: {stage}" if self._task else stage
+        """Show that n_done of n_total parts are done, which take about the same time each."""
         now = time.monotonic()
         if self._started is None:
             self._started, self._n_before = now, n_done
-        if self._bar:
-            self._bar.update(self._id, completed=n_done, total=n_total, description=description)
-        elif n_done == n_total or now - self._last_line >= _SECONDS_BETWEEN_LINES:
-            self._last_line = now
-            left = self._time_left(now, n_done, n_total)
-            self._console.print(f"{n_done} of {n_total}{left}: {description}")
-
-    def _time_left(self, now: float, n_done: int, n_total: int) -> str:
         n_new = n_done - self._n_before
-        if not n_new or n_done == n_total:
-            return ""
-        seconds = (now - self._started) / n_new * (n_total - n_done)
-        return f", about {duration(seconds)} left"
+        seconds = (now - self._started) / n_new * (n_total - n_done) if n_new else None
+        fraction = n_done / n_total if n_total else 0.0
+        self._show(fraction, f"{n_done} of {n_total}", seconds, stage)
+
+    def show(self, fraction: float, seconds_left: float, stage: str) -> None:
+        """Show the finished part of the time of all parts, and what is left of it."""
+        self._show(fraction, f"{fraction:.0%}", seconds_left, stage)
+
+    def _show(self, fraction: float, amount: str, seconds: float | None, stage: str) -> None:
+        description = f"{self._task}: {stage}" if self._task else stage
+        now = time.monotonic()
+        self._ends_at = None if seconds is None or fraction >= 1.0 else now + seconds
+        if self._bar:
+            self._bar.update(
+                self._id, completed=fraction, total=1.0, description=description, amount=amount
+            )
+        elif fraction >= 1.0 or now - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            left = self._left()
+            self._console.print(f"{amount}{', ' if left else ''}{left}: {description}")
+
+    def _left(self) -> str:
+        """Return the time left in words; empty if it is not known, or over."""
+        seconds = 0.0 if self._ends_at is None else self._ends_at - time.monotonic()
+        return f"about {duration(seconds)} left" if seconds > 0.0 else ""
+
+
+def _left_column(left: Callable[[], str]) -> Any:
+    """Return a column of a bar that counts down between two reports."""
+    from rich import progress
+    from rich.text import Text
+
+    class Left(progress.ProgressColumn):
+        def render(self, _task: Any) -> Text:
+            return Text(left())
+
+    return Left()
+
+
+class RunBar:
+    """One bar for all parts of a command, in expected time.
+
+    Parameters
+    ----------
+    parts : dict
+        The expected seconds of each part, by name and in their order.
+    quiet : bool
+    """
+
+    def __init__(self, parts: dict[str, float], *, quiet: bool = False):
+        from .._fit.expected_time import Step, TimeLeft
+
+        self._time_left = TimeLeft(Step(name, seconds, name) for name, seconds in parts.items())
+        self._bar = ProgressBar(transient=True, quiet=quiet)
+        self._name = ""
+
+    def __enter__(self) -> "RunBar":
+        self._bar.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.__exit__(*error)
+
+    def begin(self, name: str) -> None:
+        """Begin a part, which ends the one before."""
+        self._name = name
+        self._time_left.begin(name)
+        self._show(name)
+
+    def update(self, share: float, stage: str) -> None:
+        """Show that a share of the time of a part is over, and what is being done."""
+        self._time_left.update(share)
+        self._show(f"{self._name}: {stage}")
+
+    def _show(self, stage: str) -> None:
+        # All is done when the command ends, not before.
+        fraction = min(self._time_left.fraction, _NOT_YET_ALL)
+        self._bar.show(fraction, self._time_left.seconds, stage)
 
 
 @contextmanager
