@@ -302,7 +302,9 @@ class CoManifold(
 
     Notes
     -----
-    All computations are in double precision, and so are the results, also for float32 input.
+    Results are in double precision, also for float32 input. Completions of matrices of more than
+    20,000 entries are computed in single precision where the ridge allows it, and so are the
+    distances by which candidates for nearest neighbours are chosen.
 
     References
     ----------
