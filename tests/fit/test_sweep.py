@@ -80,15 +80,13 @@ def test_estimates_at_entries(run):
 
 def test_past_the_end_of_the_chain_only_the_mode_that_is_not_one_cluster_changes():
     weights = ScaleWeights({(6, 6): 0.5, (7, 4): 0.25, (4, 9): 0.25}, (0, 0), "symmetric", 1)
-    assert weights.n_starts == 7
+    assert weights.starts == {4, 6}
     ended = weights.from_start(4, (False, True), True)  # the columns are one cluster
-    np.testing.assert_array_equal(ended[1, 0], [0.25, 0, 0.5, 0.25])
-    np.testing.assert_array_equal(ended[0, 1], [0.0])
+    assert ended == {(1, 0): {0: 0.25, 2: 0.5, 3: 0.25}, (0, 1): {}}
     going_on = weights.from_start(4, (False, False), False)
-    np.testing.assert_array_equal(going_on[1, 0], [0, 0, 0, 0.25])
-    np.testing.assert_array_equal(going_on[0, 1], [0, 0, 0, 0, 0, 0.25])
+    assert going_on == {(1, 0): {3: 0.25}, (0, 1): {5: 0.25}}
     both = weights.from_start(4, (True, True), True)
-    np.testing.assert_array_equal(both[1, 0], [1.0])
+    assert both == {(1, 0): {0: 1.0}, (0, 1): {}}
 
 
 def test_weights_of_later_paths_are_not_lost_in_the_traversal_of_the_paper(run):
