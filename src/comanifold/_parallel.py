@@ -1,12 +1,13 @@
 """Tasks in parallel on the active joblib backend, and one thread for linear algebra."""
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from threading import Lock
 from typing import Any
 
 import threadpoolctl
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.parallel import SequentialBackend, get_active_backend
 
 
@@ -62,10 +63,49 @@ def in_threads(calls: Iterable[tuple[Callable, tuple]], *, n_jobs: int | None) -
 
     With other backends than threads, sending their arguments would take longer than the calls.
     """
-    if _is_sequential():
+    calls = list(calls)
+    n_threads = min(_n_threads(n_jobs), len(calls))
+    if n_threads <= 1:
         return [function(*arguments) for function, arguments in calls]
-    run = Parallel(n_jobs, backend="threading")
-    return run(delayed(function)(*arguments) for function, arguments in calls)
+    run = Parallel(n_threads, backend="threading")
+    return run(delayed(_call)(function, arguments) for function, arguments in calls)
+
+
+@contextmanager
+def in_background(
+    function: Callable, *arguments: Any, n_jobs: int | None
+) -> Iterator[Callable[[], Any]]:
+    """Call a function on another thread; yield a function that waits for its result.
+
+    With a single worker it is called when the result is asked for. An error or Ctrl-C inside the
+    context does not wait for the call to end.
+    """
+    if _n_threads(n_jobs) == 1:
+        yield lambda: function(*arguments)
+        return
+    pool = ThreadPoolExecutor(1)
+    try:
+        future = pool.submit(_call, function, arguments)
+        yield future.result
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _call(function: Callable, arguments: tuple) -> Any:
+    """Call a function with one BLAS thread, which is a limit of each thread with OpenMP."""
+    with single_threaded_blas():
+        return function(*arguments)
+
+
+def _n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for work in this process: that of the workers.
+
+    Workers of a Dask cluster may be more than this machine has processors.
+    """
+    if _is_sequential():
+        return 1
+    n_workers = effective_n_jobs(n_jobs)
+    return n_workers if _dask_client() is None else max(1, min(n_workers, cpu_count()))
 
 
 def check_backend() -> None:

@@ -61,7 +61,7 @@ from ._fit.standardise import StandardisedMatrix, find_outliers, standardise
 from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
 from ._io.model_format import read_model, write_model
-from ._parallel import single_threaded_blas
+from ._parallel import in_threads, single_threaded_blas
 from ._validation import (
     check_choice,
     check_count,
@@ -423,11 +423,13 @@ class CoManifold(
             result = run_passes(matrix.values, settings, execution, stride=matrix.stride)
         warn_of_unconverged(result.scales, self.tol)
         p_values = structure_p_values(matrix.values)
-        row, column = (
-            self._mode_state(mode, result, matrix, p_value, own_names)
-            for mode, p_value, own_names in zip(
-                ("row", "column"), p_values, (names, column_names), strict=True
-            )
+        modes = zip(("row", "column"), p_values, (names, column_names), strict=True)
+        row, column = in_threads(
+            (
+                (self._mode_state, (mode, result, matrix, p_value, own_names))
+                for mode, p_value, own_names in modes
+            ),
+            n_jobs=self.n_jobs if self._has_independent_modes() else 1,
         )
         self._set_state(
             FittedState(
@@ -511,6 +513,16 @@ class CoManifold(
             confidence=point_confidence(filled, labels, self._seed()),
             names=names,
         )
+
+    def _has_independent_modes(self) -> bool:
+        """Return whether rows and columns can be embedded and clustered at the same time.
+
+        Other embeddings, and k-means, may not be safe to call from two threads, and a generator of
+        random numbers would be used in any order.
+        """
+        has_own_seeds = self.random_state is None or is_integer(self.random_state)
+        is_diffusion = isinstance(self.embedding, str) and self.embedding == "diffusion"
+        return has_own_seeds and is_diffusion and self.n_clusters is None
 
     def _seed(self) -> Any:
         """Return the random state of clusters, which are reproducible without one."""

@@ -1,13 +1,12 @@
 """The passes of a fit over a matrix in standard units: graphs, surface, distances, and again."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import check_backend, in_threads, plain_interrupts, single_threaded_blas
+from .._parallel import check_backend, in_background, in_threads, plain_interrupts
 from ..graphs import CandidatePairs, Graph, Pairs
 from ..metrics import add_variances
 from ..model_selection import HeldOut, held_out_folds
@@ -22,6 +21,7 @@ from .completion import (
     FOR_GRAPHS,
     PATH_KINDS,
     Completion,
+    CompletionPath,
     PathKind,
     PredictedPath,
     complete_for_graphs,
@@ -124,35 +124,56 @@ def run_passes(
     settings = replace(settings, n_passes=n_passes)
     execution.progress.expect_passes(n_passes * (1 + len(folds)))
     if not folds:
-        inputs = _prepare_last_pass(X, settings, execution, stride, "pass")
+        inputs = prepare_first_pass(X, settings, stride, n_jobs=execution.n_jobs)
+        inputs = _prepare_last_pass(inputs, settings, execution, "pass")
         alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
         swept = _sweep_last_pass(inputs, CostWeights(alpha), settings, execution)
         if settings.learns_weights:
             swept.normalise()
         return _result(inputs, swept, [], _Judgement.empty(X.shape))
-    is_small = len(folds) > 1
-    paths = [_complete_fold(fold, execution, all_kinds=is_small) for fold in folds]
+    all_kinds = len(folds) > 1  # of small matrices, for which they take little time
+    n_jobs = _n_jobs_for(X.shape, execution)
+    paths = _complete_folds(folds, n_jobs, all_kinds=all_kinds)
     kind, step = _best_completion(paths)
     rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
+
+    def prepare(number: int, like: Solved | None) -> PassInputs:
+        """Return the inputs of the last pass over the matrix without the entries of a fold."""
+        rest = folds[number].rest()
+        completed = paths[number][kind].best.filled(rest)
+        first_like = _like_of_first_pass(rough, like)
+        inputs = prepare_first_pass(rest, rough, stride, completed, first_like)
+        return _prepare_last_pass(inputs, rough, execution, f"fold-{number + 1}-pass", like)
+
+    def complete() -> tuple[PathsOfFold, _Graphs]:
+        """Return the paths that are left to compute, and the graphs of the whole matrix."""
+        more_paths = {} if all_kinds else _paths_with_effects(folds[0], paths[0])
+        completed = continue_path(X, paths[0][kind].best, step).filled(X)
+        return more_paths, _first_graphs(X, settings, completed)
+
+    # With several workers, the whole matrix is prepared while the surface of the first fold is, and
+    # its first scale is solved while the surfaces of the folds are swept.
+    with in_background(complete, n_jobs=n_jobs) as result:
+        inputs = prepare(0, None)
+        more_paths, graphs = result()
+    paths[0] = paths[0] | more_paths
+    first = inputs.first
+    whole = X, graphs, settings, stride, _like_of_first_pass(settings, first)
     judged: list[dict[Member, Array]] = []
-    first: Solved | None = None
-    for number, (fold, of_fold) in enumerate(zip(folds, paths, strict=True), start=1):
-        completed = of_fold[kind].best.filled(fold.rest())
-        name = f"fold-{number}-pass"
-        inputs = _prepare_last_pass(
-            fold.rest(), rough, execution, stride, name, like=first, completed=completed
-        )
-        first = first or inputs.first
-        judged.append(_judge(fold, number, inputs, of_fold, rough, execution))
-    completed = continue_path(X, paths[0][kind].best, step).filled(X)
-    inputs = _prepare_last_pass(
-        X, settings, execution, stride, "pass", like=first, completed=completed
-    )
+    with in_background(_prepare_pass, *whole, n_jobs=n_jobs) as result:
+        for number, (fold, path) in enumerate(zip(folds, paths, strict=True)):
+            if number > 0:
+                inputs = prepare(number, first)
+            judged.append(_judge(fold, number + 1, inputs, path, rough, execution))
+        inputs = result()
+    inputs = _prepare_last_pass(inputs, settings, execution, "pass", first)
     judgement = _combine(folds, judged, X.shape)
     start = first.scale.l, first.scale.k
     weights = ScaleWeights(judgement.scale_weights, start, settings.traversal, stride)
-    swept = _sweep_last_pass(inputs, weights, settings, execution)
-    completions = _add_completions(X, judgement.completion_weights, paths[0], swept)
+    of_completions = judgement.completion_weights
+    with in_background(_first_completions, X, of_completions, paths[0], n_jobs=n_jobs) as result:
+        swept = _sweep_last_pass(inputs, weights, settings, execution)
+        completions = _add_completions(of_completions, result(), swept)
     return _result(inputs, swept, completions, judgement)
 
 
@@ -179,41 +200,38 @@ class _Judgement:
 PathsOfFold = dict[PathKind, PredictedPath]
 
 
-def _complete_fold(fold: HeldOut, execution: Execution, *, all_kinds: bool) -> PathsOfFold:
-    """Return the completion paths of a matrix without the entries of a fold.
+def _n_jobs_for(shape: tuple[int, int], execution: Execution) -> int | None:
+    """Return the number of workers for steps that need memory for some copies of the matrix."""
+    return 1 if shape[0] * shape[1] > _MOST_ENTRIES_AT_ONCE else execution.n_jobs
 
-    Unless all kinds are wanted, only such paths with effects of rows and columns that may be
-    needed: `_without_effects` leaves them out where they do not predict better.
+
+def _complete_folds(
+    folds: list[HeldOut], n_jobs: int | None, *, all_kinds: bool
+) -> list[PathsOfFold]:
+    """Return completion paths of the matrix without the entries of each fold.
+
+    Unless all kinds are wanted, those without effects of rows and columns; see
+    `_paths_with_effects` for the others.
     """
-    # A path needs memory for some copies of the matrix.
-    is_large = fold.shape[0] * fold.shape[1] > _MOST_ENTRIES_AT_ONCE
-    n_jobs = 1 if is_large else execution.n_jobs
-
-    def predict(kinds: Iterable[PathKind]) -> PathsOfFold:
-        kinds = list(kinds)
-        calls = [(_predict, (fold, kind)) for kind in kinds]
-        return dict(zip(kinds, in_threads(calls, n_jobs=n_jobs), strict=True))
-
-    if all_kinds:
-        return predict(PATH_KINDS)
-    with_variance = PathKind(effects=True, variance=True)
-    without_variance = PathKind(effects=True, variance=False)
-    kinds = [kind for kind in PATH_KINDS if not kind.effects]
-    if effects_gain(fold) > _NO_GAIN:
-        kinds.append(without_variance)
-    paths = predict(kinds)
-    if without_variance in paths:
-        least = paths[FOR_GRAPHS].errors.min()
-        if paths[without_variance].errors.min() < (1.0 - _NO_GAIN) * least - _NO_ERROR:
-            paths |= predict([with_variance])
-        else:
-            del paths[without_variance]
-    return paths
+    kinds = [kind for kind in PATH_KINDS if all_kinds or not kind.effects]
+    calls = [(predict_along_path, (fold, kind)) for fold in folds for kind in kinds]
+    found = iter(in_threads(calls, n_jobs=n_jobs))
+    return [{kind: next(found) for kind in kinds} for _ in folds]
 
 
-def _predict(fold: HeldOut, kind: PathKind) -> PredictedPath:
-    with single_threaded_blas():
-        return predict_along_path(fold, kind)
+def _paths_with_effects(fold: HeldOut, without: PathsOfFold) -> PathsOfFold:
+    """Return the completion paths with effects of rows and columns that may be needed.
+
+    `_without_effects` leaves them out where they do not predict better than those `without`.
+    """
+    if effects_gain(fold) <= _NO_GAIN:
+        return {}
+    kinds = PathKind(effects=True, variance=False), PathKind(effects=True, variance=True)
+    paths = {kinds[0]: predict_along_path(fold, kinds[0])}
+    least = without[FOR_GRAPHS].errors.min()
+    if paths[kinds[0]].errors.min() >= (1.0 - _NO_GAIN) * least - _NO_ERROR:
+        return {}
+    return paths | {kinds[1]: predict_along_path(fold, kinds[1])}
 
 
 def _best_completion(paths: list[PathsOfFold]) -> tuple[PathKind, int]:
@@ -311,23 +329,31 @@ def _without_effects(stacking: Stacking, has_effects: NDArray[np.bool_]) -> tupl
     return fewer, weights
 
 
-def _add_completions(
-    X: Array, weights: dict[PathKind, dict[int, float]], paths: PathsOfFold, swept: Sweep
-) -> list[Completion]:
-    """Add the completions that have a weight to the distances; return them.
+def _first_completions(
+    X: Array, weights: dict[PathKind, dict[int, float]], paths: PathsOfFold
+) -> dict[PathKind, CompletionPath]:
+    """Return the paths of X at the first completion that has a weight.
 
     They are solved from those without the entries of a fold.
     """
+    return {kind: continue_path(X, paths[kind].best, min(steps)) for kind, steps in weights.items()}
+
+
+def _add_completions(
+    weights: dict[PathKind, dict[int, float]], paths: dict[PathKind, CompletionPath], swept: Sweep
+) -> list[Completion]:
+    """Add the completions that have a weight to the distances; return them."""
     completions = []
-    labels = np.arange(X.shape[0]), np.arange(X.shape[1])
     for kind, steps in weights.items():
-        path = continue_path(X, paths[kind].best, min(steps))
+        path = paths[kind]
         for step in range(min(steps), max(steps) + 1):
             if step > min(steps):
                 path.solve(step)
             if step not in steps:
                 continue
-            swept.metric.add(path.estimate(), *labels, steps[step])
+            estimate = path.estimate()
+            labels = np.arange(estimate.shape[0]), np.arange(estimate.shape[1])
+            swept.metric.add(estimate, *labels, steps[step])
             completions.append(Completion(kind.effects, kind.variance, step, steps[step]))
     return completions
 
@@ -389,17 +415,19 @@ def _sweep_last_pass(
     return swept
 
 
+def _like_of_first_pass(settings: Settings, like: Solved | None) -> Solved | None:
+    """Return the scale that the first pass begins like, if that is the last pass."""
+    return like if settings.n_passes == 1 else None
+
+
 def _prepare_last_pass(
-    X: Array,
+    inputs: PassInputs,
     settings: Settings,
     execution: Execution,
-    stride: int,
     name: str,
-    *,
     like: Solved | None = None,
-    completed: Array | None = None,
 ) -> PassInputs:
-    """Return the inputs of the last pass, after all passes before it.
+    """Return the inputs of the last pass from those of the first, after all passes before it.
 
     Earlier passes have the weights of the paper.
 
@@ -407,13 +435,9 @@ def _prepare_last_pass(
     ----------
     like : Solved, optional
         The first scale of the last pass over a similar matrix; this one begins with the same.
-    completed : ndarray, optional
-        X filled in, if it is known.
     """
-    likes = [None] * (settings.n_passes - 1) + [like]
-    inputs = prepare_first_pass(X, settings, stride, completed, likes[0])
     alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
-    for number, next_like in enumerate(likes[1:], start=1):
+    for number in range(1, settings.n_passes):
         execution.progress.begin_pass("solving" if name == "pass" else "learning weights")
         swept = sweep(
             inputs,
@@ -425,8 +449,27 @@ def _prepare_last_pass(
         )
         title = f"{name.replace('-', ' ')} {number} of {settings.n_passes}"
         execution.progress.end_pass(title, swept.scales)
+        next_like = like if number == settings.n_passes - 1 else None
         inputs = _prepare_next_pass(inputs, swept, settings, next_like)
     return inputs
+
+
+@dataclass(frozen=True)
+class _Graphs:
+    """The graphs of a pass, the pairs that have distances, and the matrix filled in.
+
+    Attributes
+    ----------
+    of_modes : pair of Graph
+        Of the rows and of the columns.
+    pairs : pair of Pairs or None
+    completed : ndarray of shape (n_rows, n_columns), or None
+        See `PassInputs`.
+    """
+
+    of_modes: tuple[Graph, Graph]
+    pairs: PairsOfModes
+    completed: Array | None
 
 
 def prepare_first_pass(
@@ -435,19 +478,28 @@ def prepare_first_pass(
     stride: int,
     completed: Array | None = None,
     like: Solved | None = None,
+    *,
+    n_jobs: int | None = 1,
 ) -> PassInputs:
     """Return the inputs of the first pass; graphs from X, or from X filled in."""
+    first_graphs = _first_graphs(X, settings, completed, n_jobs)
+    return _prepare_pass(X, first_graphs, settings, stride, like)
+
+
+def _first_graphs(
+    X: Array, settings: Settings, completed: Array | None, n_jobs: int | None = 1
+) -> _Graphs:
+    """Return the graphs of the first pass; `completed` is X filled in, if that is known."""
     points = X
     if settings.first_graphs == "completed" and np.isnan(X).any():
         completed = complete_for_graphs(X) if completed is None else completed
         points = completed
-    for_rows, for_columns = settings.n_neighbors
-    row_candidates, column_candidates = settings.n_candidates(X.shape)
-    row_graph, row_pairs = _first_graph(points, for_rows, row_candidates)
-    column_graph, column_pairs = _first_graph(points.T, for_columns, column_candidates)
-    pairs = row_pairs, column_pairs
-    inputs = _prepare_pass(X, (row_graph, column_graph), pairs, settings, stride, like)
-    return replace(inputs, completed=completed)
+    n_candidates = settings.n_candidates(X.shape)
+    modes = zip((points, points.T), settings.n_neighbors, n_candidates, strict=True)
+    (row_graph, row_pairs), (column_graph, column_pairs) = in_threads(
+        ((_first_graph, arguments) for arguments in modes), n_jobs=n_jobs
+    )
+    return _Graphs((row_graph, column_graph), (row_pairs, column_pairs), completed)
 
 
 def _prepare_next_pass(
@@ -460,15 +512,13 @@ def _prepare_next_pass(
             swept.metric.distances(), settings.n_neighbors, strict=True
         )
     )
-    graphs = row_graph, column_graph
-    new = _prepare_pass(inputs.X, graphs, inputs.pairs, settings, inputs.stride, like)
-    return replace(new, completed=inputs.completed)
+    graphs = _Graphs((row_graph, column_graph), inputs.pairs, inputs.completed)
+    return _prepare_pass(inputs.X, graphs, settings, inputs.stride, like)
 
 
 def _prepare_pass(
     X: Array,
-    graphs: tuple[Graph, Graph],
-    pairs: PairsOfModes,
+    graphs: _Graphs,
     settings: Settings,
     stride: int,
     like: Solved | None,
@@ -476,7 +526,7 @@ def _prepare_pass(
     """Return the inputs of a pass with these graphs; this solves the first scale."""
     surface = Surface(
         X,
-        *graphs,
+        *graphs.of_modes,
         SolverOptions(settings.penalty, settings.solver, settings.max_iter, settings.tol),
         continuation=settings.continuation,
         stride=stride,
@@ -490,7 +540,7 @@ def _prepare_pass(
         first = surface.solve(*settings.start)
     else:
         first = surface.start()
-    return PassInputs(X, *graphs, pairs, stride, surface, first)
+    return PassInputs(X, *graphs.of_modes, graphs.pairs, stride, surface, first, graphs.completed)
 
 
 def _first_graph(
