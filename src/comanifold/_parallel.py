@@ -134,14 +134,26 @@ def share(value: Any) -> Any:
     client = _dask_client()
     if client is None:
         return value
+    # This must not wait for the cluster: joblib holds a lock while it asks for the next call, and
+    # the thread that talks to Dask needs it.
     with _large_tasks():
-        return client.submit(_itself, value, pure=False)
+        future = client.submit(_itself, value, pure=False)
+    future.local_value = value  # not sent with it
+    return future
 
 
 def shared(value: Any) -> Any:
     """Return the value of a handle that `share` returned."""
-    # With a single worker joblib calls from this process, where the handle is still a future.
-    return value.result() if hasattr(value, "result") else value
+    # If only one worker is left, joblib calls from this process, where it is still a future.
+    return getattr(value, "local_value", value)
+
+
+def is_distributed() -> bool:
+    """Return whether calls go to the workers of a Dask cluster.
+
+    Not if there is only one of them: then joblib makes the calls in this process.
+    """
+    return _dask_client() is not None and effective_n_jobs() > 1
 
 
 def _itself(value: Any) -> Any:

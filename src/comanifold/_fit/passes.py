@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import check_backend, in_background, in_threads, plain_interrupts
+from .._parallel import (
+    check_backend,
+    in_background,
+    in_threads,
+    is_distributed,
+    plain_interrupts,
+)
 from ..graphs import CandidatePairs, Graph, Pairs
 from ..metrics import add_variances
 from ..model_selection import HeldOut, held_out_folds
@@ -29,6 +35,7 @@ from .completion import (
     effects_gain,
     predict_along_path,
 )
+from .messages import SharedMatrix
 from .settings import Execution, Settings
 from .sweep import (
     Blocks,
@@ -123,6 +130,8 @@ def run_passes(
     n_passes = settings.n_passes if np.isnan(X).any() else 1
     settings = replace(settings, n_passes=n_passes)
     execution.progress.expect_passes(n_passes * (1 + len(folds)))
+    if is_distributed():
+        execution = replace(execution, matrix=SharedMatrix(X))
     if not folds:
         inputs = prepare_first_pass(X, settings, stride, n_jobs=execution.n_jobs)
         inputs = _prepare_last_pass(inputs, settings, execution, "pass")
