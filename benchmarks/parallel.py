@@ -27,10 +27,10 @@ from comanifold import CoManifold
 WORKERS = {"threads": "threading", "processes": "loky", "dask": "dask"}
 
 
-def fit(X, backend, n_jobs):
+def fit(X, backend, n_jobs, scale_weights="learned"):
     """Fit X with a backend of joblib."""
     with parallel_config(backend, n_jobs=n_jobs):
-        return CoManifold().fit(X)
+        return CoManifold(scale_weights=scale_weights).fit(X)
 
 
 class MeasuringBackend(BACKENDS["threading"]):
@@ -99,7 +99,7 @@ def sent_bytes():
     return TCP.n_sent
 
 
-def compare_dask(X, repeat):
+def compare_dask(X, repeat, scale_weights):
     """Print the times of clusters of one and two processes, and the bytes that are sent."""
     from distributed import Client, LocalCluster
 
@@ -114,7 +114,7 @@ def compare_dask(X, repeat):
             fit(X[:200, :150], "dask", None)  # loads the compiled kernels
             count_sent_bytes()
             client.run(count_sent_bytes)
-            _, seconds[n_workers] = timed(lambda: fit(X, "dask", None), repeat)
+            _, seconds[n_workers] = timed(lambda: fit(X, "dask", None, scale_weights), repeat)
             n_sent = sent_bytes() + sum(client.run(sent_bytes).values())
     print(
         f"  dask: {seconds[1]:.2f} s on one, {seconds[2]:.2f} s on two, "
@@ -128,6 +128,9 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--shape", type=int, nargs=2, default=(600, 400))
     parser.add_argument("--workers", choices=WORKERS, nargs="+", default=list(WORKERS))
+    parser.add_argument(
+        "--scale-weights", choices=["learned", "cost"], default="learned", help="for dask"
+    )
     options = parser.parse_args()
     X = remove(synthetic(*options.shape), 0.5, 0)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
@@ -142,7 +145,7 @@ def main():
     )
     for name in options.workers:
         if name == "dask":
-            compare_dask(X, options.repeat)
+            compare_dask(X, options.repeat, options.scale_weights)
             continue
         backend = WORKERS[name]
         fit(X, backend, 2)  # starts the workers, compiles

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..problem import Problem, contract, from_plain, plain
+from ..problem import contract, from_plain, plain
 from . import inlined, kernel
 from .blocks import (
     block_means,
@@ -76,8 +76,8 @@ class Schedule(NamedTuple):
 class State(NamedTuple):
     """An estimate, the lengths of its edges, and its objective.
 
-    Without the problem, of many arrays, which would be copied with every state: that took a third of
-    the time to compile.
+    Without the problem, whose many arrays would be copied with every state: that takes long to
+    compile.
     """
 
     V: Any
