@@ -16,8 +16,9 @@ from oracles.fits import assert_same_fit, holes, scales_of
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from comanifold import CoManifold
+from comanifold._fit import messages as _messages
 from comanifold._fit import sweep as _sweep
-from comanifold._parallel import plain_interrupts, single_threaded_blas
+from comanifold._parallel import in_background, in_threads, plain_interrupts, single_threaded_blas
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,14 @@ def test_arrays_that_processes_get_as_files_give_the_same_bits():
 
 
 @pytest.mark.usefixtures("client")
-@pytest.mark.parametrize("parameters", [{}, {"traversal": "paper", "keep_scales": True}])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"traversal": "paper", "keep_scales": True},
+        {"scale_weights": "cost", "n_passes": 2},
+    ],
+)
 def test_a_dask_cluster_gives_the_same_bits(parameters):
     X = holes()
     with parallel_config("dask"):
@@ -109,20 +117,61 @@ def test_a_cluster_of_one_worker_gives_the_same_bits():
 
 
 @pytest.mark.usefixtures("client")
-def test_what_the_arms_share_is_sent_to_dask_once(monkeypatch):
-    pickled = []
+def test_what_the_paths_share_is_sent_to_dask_once(monkeypatch):
+    surfaces, matrices = [], []
 
-    def counted(self, protocol):
-        pickled.append(self)
-        return object.__reduce_ex__(self, protocol)
+    def counted(pickled):
+        def reduce(self, protocol):
+            pickled.append(self)
+            return object.__reduce_ex__(self, protocol)
 
-    monkeypatch.setattr(_sweep._SharedInputs, "__reduce_ex__", counted, raising=False)
+        return reduce
+
+    for kind, pickled in (("SentSurface", surfaces), ("PackedMatrix", matrices)):
+        method = counted(pickled)
+        monkeypatch.setattr(getattr(_messages, kind), "__reduce_ex__", method, raising=False)
     with parallel_config("dask"):
         model = CoManifold(scale_weights="cost", n_passes=2, first_graphs="masked").fit(holes())
     # For each of the two surfaces to the scheduler, which is in this process, and from there to
-    # one of the workers; not with each of the arms.
+    # one of the workers; not with each of the paths. The matrix once for both.
     assert len(scales_of(model)) > 20
-    assert len(pickled) <= 4
+    assert 1 <= len(surfaces) <= 4
+    assert 1 <= len(matrices) <= 2
+
+
+def _count_sent_bytes():
+    """Count what this process sends over the connections of Dask."""
+    from distributed.comm.tcp import TCP
+
+    write = TCP.write
+    TCP.n_sent = 0
+
+    async def counted(self, *arguments, **options):
+        n_bytes = await write(self, *arguments, **options)
+        TCP.n_sent += n_bytes
+        return n_bytes
+
+    TCP.write, TCP.write_uncounted = counted, write
+
+
+def _stop_counting():
+    from distributed.comm.tcp import TCP
+
+    TCP.write = TCP.write_uncounted
+    return TCP.n_sent
+
+
+def test_little_goes_over_the_network(client):
+    X = holes(400, 330)
+    _count_sent_bytes()
+    client.run(_count_sent_bytes)
+    with parallel_config("dask"):
+        model = CoManifold().fit(X)
+    n_sent = sum(client.run(_stop_counting).values()) + _stop_counting()
+    # About 10 times here, more or less as paths move between the workers; 8 times for a large
+    # matrix (benchmarks/parallel.py), and more than 50 if sums and problems were sent.
+    assert X.nbytes < n_sent < 13 * X.nbytes
+    assert_same_fit(model, CoManifold().fit(X))
 
 
 def test_a_killed_worker_of_dask_costs_no_results(client, tmp_path):
@@ -167,6 +216,33 @@ def test_what_each_arm_is_sent_is_less_than_what_they_share():
     assert np.mean(own) < 0.5 * min(shared)
     # The matrix in its forms and the graphs, and nothing of the size of the distances.
     assert max(shared) < 10 * X.nbytes < 8 * 400**2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_call_in_the_background(n_jobs):
+    with in_background(threading.get_ident, n_jobs=n_jobs) as result:
+        assert (result() == threading.get_ident()) == (n_jobs == 1)
+    with (
+        in_background(int, "no number", n_jobs=n_jobs) as result,
+        pytest.raises(ValueError, match="invalid literal"),
+    ):
+        result()
+
+
+def test_an_error_does_not_wait_for_the_background():
+    may_end = threading.Event()
+    with pytest.raises(KeyboardInterrupt), in_background(may_end.wait, 20, n_jobs=2):
+        raise KeyboardInterrupt
+    assert not may_end.is_set()
+    may_end.set()
+
+
+def test_threads_are_those_of_the_configuration():
+    calls = [(threading.get_ident, ())] * 3
+    with parallel_config("loky", n_jobs=1):
+        assert set(in_threads(calls, n_jobs=None)) == {threading.get_ident()}
+    with parallel_config("loky", n_jobs=2):
+        assert threading.get_ident() not in in_threads(calls, n_jobs=None)
 
 
 def test_no_dask_is_loaded_unless_asked_for():

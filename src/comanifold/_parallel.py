@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Any
 
 import threadpoolctl
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.parallel import SequentialBackend, get_active_backend
 
 
@@ -62,10 +62,29 @@ def in_threads(calls: Iterable[tuple[Callable, tuple]], *, n_jobs: int | None) -
 
     With other backends than threads, sending their arguments would take longer than the calls.
     """
-    if _is_sequential():
+    calls = list(calls)
+    n_threads = min(_n_threads(n_jobs), len(calls))
+    if n_threads <= 1:
         return (function(*arguments) for function, arguments in calls)
-    run = Parallel(n_jobs, backend="threading", return_as="generator")
-    return run(delayed(function)(*arguments) for function, arguments in calls)
+    run = Parallel(n_threads, backend="threading", return_as="generator")
+    return run(delayed(_call)(function, arguments) for function, arguments in calls)
+
+
+def _call(function: Callable, arguments: tuple) -> Any:
+    """Call a function with one BLAS thread, which is a limit of each thread with OpenMP."""
+    with single_threaded_blas():
+        return function(*arguments)
+
+
+def _n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for work in this process: that of the workers.
+
+    Workers of a Dask cluster may be more than this machine has processors.
+    """
+    if _is_sequential():
+        return 1
+    n_workers = effective_n_jobs(n_jobs)
+    return n_workers if _dask_client() is None else max(1, min(n_workers, cpu_count()))
 
 
 def check_backend() -> None:
@@ -94,14 +113,26 @@ def share(value: Any) -> Any:
     client = _dask_client()
     if client is None:
         return value
+    # This must not wait for the cluster: joblib holds a lock while it asks for the next call, and
+    # the thread that talks to Dask needs it.
     with _large_tasks():
-        return client.submit(_itself, value, pure=False)
+        future = client.submit(_itself, value, pure=False)
+    future.local_value = value  # not sent with it
+    return future
 
 
 def shared(value: Any) -> Any:
     """Return the value of a handle that `share` returned."""
-    # With a single worker joblib calls from this process, where the handle is still a future.
-    return value.result() if hasattr(value, "result") else value
+    # If only one worker is left, joblib calls from this process, where it is still a future.
+    return getattr(value, "local_value", value)
+
+
+def is_distributed() -> bool:
+    """Return whether calls go to the workers of a Dask cluster.
+
+    Not if there is only one of them: then joblib makes the calls in this process.
+    """
+    return _dask_client() is not None and effective_n_jobs() > 1
 
 
 def _itself(value: Any) -> Any:

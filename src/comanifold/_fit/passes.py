@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import check_backend, in_threads, plain_interrupts, single_threaded_blas
+from .._parallel import (
+    check_backend,
+    in_threads,
+    is_distributed,
+    plain_interrupts,
+    single_threaded_blas,
+)
 from ..graphs import CandidatePairs, Graph, Pairs
 from ..metrics import add_variances
 from ..model_selection import HeldOut, held_out_folds
@@ -29,6 +35,7 @@ from .completion import (
     effects_gain,
     predict_along_path,
 )
+from .messages import SharedMatrix
 from .settings import Execution, Settings
 from .sweep import (
     Blocks,
@@ -123,6 +130,8 @@ def run_passes(
     has_missing = bool(np.isnan(X).any())
     settings = replace(settings, n_passes=settings.n_passes if has_missing else 1)
     execution.progress.expect(settings, X.shape, n_folds=len(folds), has_missing=has_missing)
+    if is_distributed():
+        execution = replace(execution, matrix=SharedMatrix(X))
     if not folds:
         inputs = _prepare_last_pass(X, settings, execution, stride, "pass")
         alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha

@@ -22,6 +22,7 @@ from ..solvers import SOLVERS, TRAVERSALS
 
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint
+    from .messages import SharedMatrix
     from .progress import ProgressReporter
 
 # Modes with more points than this have sparse distances by default.
@@ -84,11 +85,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Execution:
-    """How a fit is carried out, without any effect on its result."""
+    """How a fit is carried out, without any effect on its result.
+
+    `matrix` is the whole matrix on the workers of a cluster, if there is one.
+    """
 
     n_jobs: int | None
     checkpoint: "Checkpoint | None"
     progress: "ProgressReporter"
+    matrix: "SharedMatrix | None" = None
 
 
 def check_settings(model: Any) -> Settings:

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import StopFlag, in_parallel, share, shared, single_threaded_blas
+from .._parallel import (
+    StopFlag,
+    in_parallel,
+    is_distributed,
+    share,
+    shared,
+    single_threaded_blas,
+)
 from ..graphs import Graph, Pairs
 from ..metrics import MultiScaleMetric
 from ..solvers import TRAVERSALS, Scale, Solved, Step, Surface
+from .messages import PackedMatrix, SentBlocks, SentStart, SentSurface, SharedMatrix
 
 if TYPE_CHECKING:
     from .settings import Execution, Settings
@@ -115,6 +123,10 @@ PairsOfModes = tuple[Pairs | None, Pairs | None]
 # The scales of a path and their sums, as they are saved and sent between processes.
 Part = tuple[list[Scale], dict[str, Array]]
 
+# Starts of paths with more blocks than this share of all entries have their problem contracted from
+# that of the surface, so that workers of a cluster can do it and need not be sent it.
+_LARGE_START = 1 / 16
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -130,6 +142,16 @@ class Blocks:
     values: Array
     row_labels: Labels
     column_labels: Labels
+
+    @classmethod
+    def of(cls, solved: Solved) -> "Blocks":
+        """Return the estimate of a scale."""
+        iterate = solved.iterate
+        return cls(iterate.V, iterate.row_labels, iterate.column_labels)
+
+    def at(self, rows: Labels, columns: Labels) -> Array:
+        """Return the estimate of some entries."""
+        return self.values[self.row_labels[rows], self.column_labels[columns]]
 
     def expand(self) -> Array:
         """Return the estimate as a full matrix."""
@@ -183,6 +205,10 @@ class Outputs:
     metric: bool = True
     entries: tuple[Labels, Labels] | None = None
 
+    def needs(self, weight: float) -> bool:
+        """Return whether the estimate of a scale with this weight is needed."""
+        return self.keep_scales or self.entries is not None or (self.metric and weight > 0.0)
+
 
 class Sweep:
     """Accumulates the scales of a surface, or of a part of it.
@@ -211,19 +237,20 @@ class Sweep:
         self.predictions: list[Array] | None = None if outputs.entries is None else []
         self._entries = outputs.entries
 
-    def add(self, solved: Solved, weight: float) -> None:
-        """Add a scale with its weight."""
-        iterate, scale = solved.iterate, solved.scale
-        blocks = iterate.V, iterate.row_labels, iterate.column_labels
-        self.scales.append(replace(scale, weight=weight))
-        if self.metric is not None and weight > 0.0:
-            self.metric.add(*blocks, weight)
+    def add(self, scale: Scale, blocks: Blocks) -> None:
+        """Add a scale, which has its weight, and its estimate."""
+        self.scales.append(scale)
+        if self.metric is not None and scale.weight > 0.0:
+            self.metric.add(blocks.values, blocks.row_labels, blocks.column_labels, scale.weight)
         if self.blocks is not None:
-            self.blocks.append(Blocks(*blocks))
+            self.blocks.append(blocks)
         if self.predictions is not None:
-            rows, columns = self._entries
-            at = iterate.row_labels[rows], iterate.column_labels[columns]
-            self.predictions.append(iterate.V[at])
+            self.predictions.append(blocks.at(*self._entries))
+
+    def add_predictions(self, scale: Scale, predictions: Array) -> None:
+        """Add a scale of which nothing but predictions is needed."""
+        self.scales.append(scale)
+        self.predictions.append(predictions)
 
     def merge(self, other: "Sweep") -> None:
         """Add the scales of another part of the same surface."""
@@ -307,7 +334,7 @@ def sweep(
     surface, checkpoint, traversal = inputs.surface, execution.checkpoint, settings.traversal
     _, directions = TRAVERSALS[traversal]
     common = _SharedInputs(surface, inputs.X, inputs.pairs, outputs, StopFlag())
-    common_argument = share(common)
+    tasks = (_RemoteTasks if is_distributed() else _LocalTasks)(common, inputs, execution)
     needed = weights.starts if isinstance(weights, ScaleWeights) else frozenset()
     farthest = max(needed) if needed and not outputs.keep_scales else np.inf
     starts = _numbered(surface, surface.chain(inputs.first, traversal, needed), farthest)
@@ -318,6 +345,8 @@ def sweep(
     def paths() -> Iterator:
         for number, solved, is_last in starts:
             fused = surface.is_fused(solved, 0), surface.is_fused(solved, 1)
+            is_large = solved.iterate.V.size > _LARGE_START * inputs.X.size
+            start = _Start(number, surface.rebased(solved) if is_large else solved, is_large)
             if isinstance(weights, ScaleWeights):
                 of_paths = weights.from_start(number, fused, is_last)
             for direction in directions:
@@ -337,8 +366,7 @@ def sweep(
                 if checkpoint is not None and checkpoint.has(place):
                     yield _saved_path, (place,)
                 else:
-                    task = place, solved, direction, with_start, of_path
-                    yield _solve_path, (common_argument, *task)
+                    yield tasks.call(start, _Path(place, direction, with_start, of_path))
 
     total = common.empty_sweep()
     done: dict[str, Part | None] = {}
@@ -346,6 +374,7 @@ def sweep(
     parallel = in_parallel(paths(), n_jobs=execution.n_jobs, stop=common.stop, prefer="threads")
     with parallel as results:
         for place, part in results:
+            part = tasks.received(place, part)
             # Saved by this process, because workers may be on another machine.
             if checkpoint is not None and part is not None:
                 checkpoint.save(place, *part)
@@ -390,35 +419,144 @@ def _saved_path(place: str) -> tuple[str, None]:
     return place, None
 
 
-def _solve_path(
-    common_argument: Any,
-    place: str,
-    start: Solved,
-    direction: Step,
-    with_start: bool,
-    weights: CostWeights | dict[int, float],
-) -> tuple[str, Part]:
+@dataclass(frozen=True)
+class _Start:
+    """A scale of the chain, its number of steps from the first, and whether it has many blocks."""
+
+    number: int
+    solved: Solved
+    is_large: bool
+
+
+@dataclass(frozen=True)
+class _Path:
+    """A path of a surface: its position, direction, whether its start counts, and its weights."""
+
+    place: str
+    direction: Step
+    with_start: bool
+    weights: CostWeights | dict[int, float]
+
+
+class _LocalTasks:
+    """Calls that solve paths in this process, or in others of this machine."""
+
+    def __init__(self, common: _SharedInputs, inputs: PassInputs, execution: "Execution"):  # noqa: ARG002
+        self._common = common
+
+    def call(self, start: _Start, path: _Path) -> tuple[Any, tuple]:
+        """Return the function that solves a path, and its arguments."""
+        return _solve_path, (self._common, start.solved, path)
+
+    def received(self, place: str, part: Part | None) -> Part | None:  # noqa: ARG002
+        """Return the sums of a path from its result."""
+        return part
+
+
+def _solve_path(common: _SharedInputs, start: Solved, path: _Path) -> tuple[str, Part]:
     """Return the sums over the scales of a path, with or without the one it starts from."""
-    common: _SharedInputs = shared(common_argument)
     part = common.empty_sweep()
     # The thread limit of the calling process does not apply to other processes.
     with single_threaded_blas():
-        for solved, weight in _weighted(common, start, direction, with_start, weights):
-            part.add(solved, weight)
+        for solved, weight in _weighted(common, start, path):
+            part.add(replace(solved.scale, weight=weight), Blocks.of(solved))
             if common.stop.is_up:
                 break
-    return place, (part.scales, part.arrays())
+    return path.place, (part.scales, part.arrays())
+
+
+# The estimate of a scale as a cluster returns it: blocks, predictions, or None for one that is not
+# needed or known already because it is the start of the path.
+_Estimate = SentBlocks | Array | None
+
+
+class _RemoteTasks:
+    """Calls that solve paths on the workers of a cluster, and send little.
+
+    If all scales have a weight, the sums of distances are taken by the workers and sent, because
+    they take most of the time then. The weighted scales of `ScaleWeights` are few: their estimates
+    are sent, and this process adds their distances.
+    """
+
+    def __init__(self, common: _SharedInputs, inputs: PassInputs, execution: "Execution"):
+        matrix = execution.matrix or SharedMatrix(inputs.X)
+        graphs = inputs.row_graph, inputs.column_graph
+        sent = SentSurface(inputs.surface, matrix.left_out(inputs.X), graphs, inputs.first)
+        self._common = common
+        self._shared = matrix.handle, share(sent), share((inputs.pairs, common.outputs))
+        # The starts of paths that are not finished; shared ones are sent once for all directions.
+        self._starts: dict[str, Solved] = {}
+        self._last: tuple[_Start | None, Any] = None, None
+
+    def call(self, start: _Start, path: _Path) -> tuple[Any, tuple]:
+        """Return the function that solves a path, and its arguments."""
+        self._starts[path.place] = start.solved
+        if self._last[0] is not start:
+            self._last = start, self._sent(start)
+        return _solve_remote_path, (*self._shared, self._last[1], path)
+
+    def _sent(self, start: _Start) -> Any:
+        if start.number == 0 and start.is_large:
+            return None  # sent with the surface
+        sent = SentStart.pack(start.solved, with_problem=not start.is_large)
+        return share(sent) if start.is_large else sent
+
+    def received(self, place: str, part: Any) -> Part | None:
+        """Return the sums of a path from its result."""
+        start = self._starts.pop(place, None)
+        if part is None or isinstance(part[1], dict):
+            return part
+        sums = self._common.empty_sweep()
+        for scale, estimate in zip(*part, strict=True):
+            if isinstance(estimate, np.ndarray):
+                sums.add_predictions(scale, estimate)
+            elif isinstance(estimate, SentBlocks):
+                sums.add(scale, Blocks(*estimate.unpack()))
+            else:  # the start, or of no weight
+                sums.add(scale, Blocks.of(start))
+        return sums.scales, sums.arrays()
+
+
+def _solve_remote_path(
+    matrix: Any, surface: Any, outputs: Any, start: Any, path: _Path
+) -> tuple[str, Part | tuple[list[Scale], list[_Estimate]]]:
+    """Return the scales of a path, and their estimates or the sums over them.
+
+    The arguments are handles, or what is sent: a `PackedMatrix`, a `SentSurface`, the pairs and the
+    outputs, and a `SentStart` or None for the first scale of the surface.
+    """
+    packed: PackedMatrix = shared(matrix)
+    X, unpacked, first = shared(surface).unpack(packed)
+    pairs, of_sweep = shared(outputs)
+    common = _SharedInputs(unpacked, X, pairs, of_sweep, StopFlag())
+    solved_start = first if start is None else shared(start).unpack(unpacked)
+    if of_sweep.metric and isinstance(path.weights, CostWeights):
+        return _solve_path(common, solved_start, path)
+    scales: list[Scale] = []
+    estimates: list[_Estimate] = []
+    with single_threaded_blas():
+        for solved, weight in _weighted(common, solved_start, path):
+            scales.append(replace(solved.scale, weight=weight))
+            is_needed = of_sweep.needs(weight) and solved is not solved_start
+            estimates.append(_sent_estimate(Blocks.of(solved), of_sweep) if is_needed else None)
+    return path.place, (scales, estimates)
+
+
+def _sent_estimate(blocks: Blocks, outputs: Outputs) -> _Estimate:
+    """Return blocks or predictions, whichever has fewer bytes."""
+    sent = SentBlocks.pack(blocks.values, blocks.row_labels, blocks.column_labels)
+    if outputs.keep_scales or outputs.metric or outputs.entries is None:
+        return sent
+    n_entries = len(outputs.entries[0])
+    return sent if sent.nbytes < 8 * n_entries else blocks.at(*outputs.entries)
 
 
 def _weighted(
-    common: _SharedInputs,
-    start: Solved,
-    direction: Step,
-    with_start: bool,
-    weights: CostWeights | dict[int, float],
+    common: _SharedInputs, start: Solved, of_path: _Path
 ) -> Iterator[tuple[Solved, float]]:
     """Yield the scales of a path with their weights; those past its end go to its last scale."""
-    surface = common.surface
+    surface, weights = common.surface, of_path.weights
+    direction, with_start = of_path.direction, of_path.with_start
     if isinstance(weights, CostWeights):
         path = chain([start] if with_start else [], surface.path(start, direction))
         yield from ((solved, weights(solved.scale.l, solved.scale.k)) for solved in path)
@@ -435,4 +573,4 @@ def _weighted(
             yield last, left.pop(n_steps, 0.0)
         last, is_counted = solved, True
     if is_counted:
-        yield last, sum(left.values())
+        yield last, sum(left.values(), 0.0)

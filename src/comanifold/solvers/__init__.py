@@ -1,7 +1,7 @@
 """Solvers of the co-clustering problem: at one pair of costs, and over a surface of them."""
 
-from .certificate import Certificate, dual_bound
-from .problem import objective
+from .certificate import Certificate, Potentials, dual_bound
+from .problem import Iterate, Problem, objective
 from .solve import SOLVERS, CoClustering, SolverOptions, mean_and_scale, solve
 from .surface import TRAVERSALS, Scale, Solved, Step, Surface
 
@@ -10,6 +10,9 @@ __all__ = [
     "TRAVERSALS",
     "Certificate",
     "CoClustering",
+    "Iterate",
+    "Potentials",
+    "Problem",
     "Scale",
     "Solved",
     "SolverOptions",

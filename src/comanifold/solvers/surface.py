@@ -18,6 +18,7 @@ take most of the time.
 
 import time
 from collections.abc import Collection, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -175,6 +176,30 @@ class Surface:
         else:
             outcome = self._minimise(problem, estimate)
         return self._certified(l, k, outcome, problem, began)
+
+    def rebased(self, solved: Solved) -> Solved:
+        """The same scale, its problem contracted from that of the surface at once.
+
+        It may differ in the last digits from the one contracted step by step.
+        """
+        iterate, scale = solved.iterate, solved.scale
+        labels = iterate.row_labels, iterate.column_labels
+        problem = self._problem.scaled(scale.row_cost, scale.column_cost)
+        if iterate.V.shape != problem.counts.shape:
+            problem, _ = problem.contract(problem.means, *labels)
+        return replace(solved, iterate=Iterate(problem, iterate.V, *labels))
+
+    def without_problem(self) -> "Surface":
+        """A copy without the matrix and the graphs, to be sent to other processes."""
+        other = copy(self)
+        other._problem, other._first_step = None, (None, None)
+        return other
+
+    def with_problem(self, X: Array, row_graph: Graph, column_graph: Graph) -> "Surface":
+        """A copy with the matrix and the graphs that it was built with."""
+        other = copy(self)
+        other._problem = Problem.build(X, row_graph, column_graph, row_cost=1.0, column_cost=1.0)
+        return other
 
     def _continue(self, iterate: Iterate, problem: Problem, guess: Potentials | None) -> Outcome:
         constant = self._constant_objective
