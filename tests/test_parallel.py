@@ -18,7 +18,12 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from comanifold import CoManifold
 from comanifold._fit import messages as _messages
 from comanifold._fit import sweep as _sweep
-from comanifold._parallel import in_background, in_threads, plain_interrupts, single_threaded_blas
+from comanifold._parallel import (
+    in_threads,
+    map_in_threads,
+    plain_interrupts,
+    single_threaded_blas,
+)
 
 
 @pytest.fixture(scope="module")
@@ -161,17 +166,18 @@ def _stop_counting():
     return TCP.n_sent
 
 
-def test_little_goes_over_the_network(client):
+@pytest.mark.parametrize("scale_weights", ["learned", "cost"])
+def test_little_goes_over_the_network(client, scale_weights):
     X = holes(400, 330)
     _count_sent_bytes()
     client.run(_count_sent_bytes)
     with parallel_config("dask"):
-        model = CoManifold().fit(X)
+        model = CoManifold(scale_weights=scale_weights).fit(X)
     n_sent = sum(client.run(_stop_counting).values()) + _stop_counting()
-    # About 10 times here, more or less as paths move between the workers; 8 times for a large
-    # matrix (benchmarks/parallel.py), and more than 50 if sums and problems were sent.
+    # About 10 times here, more or less as paths move between the workers; less for a large matrix
+    # (benchmarks/parallel.py), and more than 50 if sums and problems were sent.
     assert X.nbytes < n_sent < 13 * X.nbytes
-    assert_same_fit(model, CoManifold().fit(X))
+    assert_same_fit(model, CoManifold(scale_weights=scale_weights).fit(X))
 
 
 def test_a_killed_worker_of_dask_costs_no_results(client, tmp_path):
@@ -218,23 +224,14 @@ def test_what_each_arm_is_sent_is_less_than_what_they_share():
     assert max(shared) < 10 * X.nbytes < 8 * 400**2
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_call_in_the_background(n_jobs):
-    with in_background(threading.get_ident, n_jobs=n_jobs) as result:
-        assert (result() == threading.get_ident()) == (n_jobs == 1)
-    with (
-        in_background(int, "no number", n_jobs=n_jobs) as result,
-        pytest.raises(ValueError, match="invalid literal"),
-    ):
-        result()
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_results_of_threads_come_in_order(n_jobs):
+    def wait(number):
+        time.sleep(0.01 * (number % 3))
+        return number
 
-
-def test_an_error_does_not_wait_for_the_background():
-    may_end = threading.Event()
-    with pytest.raises(KeyboardInterrupt), in_background(may_end.wait, 20, n_jobs=2):
-        raise KeyboardInterrupt
-    assert not may_end.is_set()
-    may_end.set()
+    items = ((number,) for number in range(12))
+    assert list(map_in_threads(wait, items, n_jobs=n_jobs)) == list(range(12))
 
 
 def test_threads_are_those_of_the_configuration():

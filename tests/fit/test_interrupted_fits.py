@@ -166,10 +166,10 @@ except KeyboardInterrupt:
 
 def begun(tmp_path, *arguments):
     """A process in the middle of a long fit."""
-    np.save(tmp_path / "X.npy", holes(400, 350))
+    np.save(tmp_path / "X.npy", holes(900, 800))
     process = python(SLOW_FIT, tmp_path / "X.npy", tmp_path / "run", *arguments)
     deadline = time.monotonic() + 300
-    while not list((tmp_path / "run").glob("pass*.npz")) and time.monotonic() < deadline:
+    while not list((tmp_path / "run").glob("*.npz")) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert process.poll() is None
     return process
@@ -206,7 +206,7 @@ def test_a_second_fit_to_the_same_directory_is_refused(tmp_path):
     process = begun(tmp_path, "threading", 1)
     try:
         with pytest.raises(RuntimeError, match="in use by another run"):
-            CoManifold(checkpoint=tmp_path / "run").fit(holes(400, 350))
+            CoManifold(checkpoint=tmp_path / "run").fit(holes(900, 800))
         assert process.poll() is None
     finally:
         end(process)

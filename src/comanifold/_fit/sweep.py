@@ -13,6 +13,7 @@ from .._parallel import (
     StopFlag,
     in_parallel,
     is_distributed,
+    map_in_threads,
     share,
     shared,
     single_threaded_blas,
@@ -373,8 +374,7 @@ def sweep(
     n_added = 0
     parallel = in_parallel(paths(), n_jobs=execution.n_jobs, stop=common.stop, prefer="threads")
     with parallel as results:
-        for place, part in results:
-            part = tasks.received(place, part)
+        for place, part in tasks.parts(results):
             # Saved by this process, because workers may be on another machine.
             if checkpoint is not None and part is not None:
                 checkpoint.save(place, *part)
@@ -448,9 +448,9 @@ class _LocalTasks:
         """Return the function that solves a path, and its arguments."""
         return _solve_path, (self._common, start.solved, path)
 
-    def received(self, place: str, part: Part | None) -> Part | None:  # noqa: ARG002
-        """Return the sums of a path from its result."""
-        return part
+    def parts(self, results: Iterator[tuple[str, Part | None]]) -> Iterator:
+        """Yield the position and the sums of each path from its result."""
+        return results
 
 
 def _solve_path(common: _SharedInputs, start: Solved, path: _Path) -> tuple[str, Part]:
@@ -473,17 +473,16 @@ _Estimate = SentBlocks | Array | None
 class _RemoteTasks:
     """Calls that solve paths on the workers of a cluster, and send little.
 
-    If all scales have a weight, the sums of distances are taken by the workers and sent, because
-    they take most of the time then. The weighted scales of `ScaleWeights` are few: their estimates
-    are sent, and this process adds their distances.
+    Sums of distances have the size of some copies of the matrix for each path. The workers send
+    estimates on blocks instead, and threads of this process take the sums.
     """
 
     def __init__(self, common: _SharedInputs, inputs: PassInputs, execution: "Execution"):
         matrix = execution.matrix or SharedMatrix(inputs.X)
         graphs = inputs.row_graph, inputs.column_graph
         sent = SentSurface(inputs.surface, matrix.left_out(inputs.X), graphs, inputs.first)
-        self._common = common
-        self._shared = matrix.handle, share(sent), share((inputs.pairs, common.outputs))
+        self._common, self._n_jobs = common, execution.n_jobs
+        self._shared = matrix.handle, share(sent), share(common.outputs)
         # The starts of paths that are not finished; shared ones are sent once for all directions.
         self._starts: dict[str, Solved] = {}
         self._last: tuple[_Start | None, Any] = None, None
@@ -501,11 +500,14 @@ class _RemoteTasks:
         sent = SentStart.pack(start.solved, with_problem=not start.is_large)
         return share(sent) if start.is_large else sent
 
-    def received(self, place: str, part: Any) -> Part | None:
-        """Return the sums of a path from its result."""
+    def parts(self, results: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Part | None]]:
+        """Yield the position and the sums of each path from its result."""
+        return map_in_threads(self._sums, results, n_jobs=self._n_jobs)
+
+    def _sums(self, place: str, part: Any) -> tuple[str, Part | None]:
         start = self._starts.pop(place, None)
-        if part is None or isinstance(part[1], dict):
-            return part
+        if part is None:
+            return place, None
         sums = self._common.empty_sweep()
         for scale, estimate in zip(*part, strict=True):
             if isinstance(estimate, np.ndarray):
@@ -514,24 +516,22 @@ class _RemoteTasks:
                 sums.add(scale, Blocks(*estimate.unpack()))
             else:  # the start, or of no weight
                 sums.add(scale, Blocks.of(start))
-        return sums.scales, sums.arrays()
+        return place, (sums.scales, sums.arrays())
 
 
 def _solve_remote_path(
     matrix: Any, surface: Any, outputs: Any, start: Any, path: _Path
-) -> tuple[str, Part | tuple[list[Scale], list[_Estimate]]]:
-    """Return the scales of a path, and their estimates or the sums over them.
+) -> tuple[str, tuple[list[Scale], list[_Estimate]]]:
+    """Return the scales of a path and their estimates.
 
-    The arguments are handles, or what is sent: a `PackedMatrix`, a `SentSurface`, the pairs and the
-    outputs, and a `SentStart` or None for the first scale of the surface.
+    The arguments are handles, or what is sent: a `PackedMatrix`, a `SentSurface`, the `Outputs`,
+    and a `SentStart` or None for the first scale of the surface.
     """
     packed: PackedMatrix = shared(matrix)
     X, unpacked, first = shared(surface).unpack(packed)
-    pairs, of_sweep = shared(outputs)
-    common = _SharedInputs(unpacked, X, pairs, of_sweep, StopFlag())
+    of_sweep: Outputs = shared(outputs)
+    common = _SharedInputs(unpacked, X, (None, None), of_sweep, StopFlag())
     solved_start = first if start is None else shared(start).unpack(unpacked)
-    if of_sweep.metric and isinstance(path.weights, CostWeights):
-        return _solve_path(common, solved_start, path)
     scales: list[Scale] = []
     estimates: list[_Estimate] = []
     with single_threaded_blas():
