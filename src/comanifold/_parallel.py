@@ -1,6 +1,8 @@
 """Tasks in parallel on the active joblib backend, and one thread for linear algebra."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from threading import Lock
 from typing import Any
@@ -68,6 +70,25 @@ def in_threads(calls: Iterable[tuple[Callable, tuple]], *, n_jobs: int | None) -
         return (function(*arguments) for function, arguments in calls)
     run = Parallel(n_threads, backend="threading", return_as="generator")
     return run(delayed(_call)(function, arguments) for function, arguments in calls)
+
+
+def map_in_threads(
+    function: Callable, items: Iterator[tuple], *, n_jobs: int | None
+) -> Iterator[Any]:
+    """Call a function on threads for arguments as they come; yield the results in their order."""
+    n_threads = _n_threads(n_jobs)
+    pool = ThreadPoolExecutor(n_threads)
+    waiting: deque[Future] = deque()
+    try:
+        for arguments in items:
+            waiting.append(pool.submit(_call, function, arguments))
+            # Few at a time, for the memory that results take.
+            while waiting and (waiting[0].done() or len(waiting) > 2 * n_threads):
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _call(function: Callable, arguments: tuple) -> Any:
