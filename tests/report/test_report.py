@@ -121,9 +121,9 @@ def test_large_matrices_are_averaged_over_neighbours(model):
 
 
 def test_estimates_with_very_many_values_are_averaged(model):
-    data = page_data(model, max_values=300)
+    data = page_data(model, max_values=600)
     assert data["estimates"]["is_averaged"]
-    assert sum(rows * columns for rows, columns in data["estimates"]["shapes"]) <= 300
+    assert sum(rows * columns for rows, columns in data["estimates"]["shapes"]) <= 600
     steps = [
         -(-size // n) for size, n in zip((40, 25), data["estimates"]["shapes"][0], strict=True)
     ]
