@@ -48,6 +48,63 @@ def test_laplacian(rng, edges):
     np.testing.assert_allclose(out, L @ V, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_rows", [1, 7, 8, 30, 75])
+def test_columns_by_tiles_of_rows(rng, edges, n_rows):
+    n = edges.n_nodes
+    V, sizes = rng.normal(size=(n_rows, n)), rng.uniform(1, 4, size=n_rows)
+    tile = blocks.new_tile(n_rows, n)
+    assert tile.shape[0] == n
+    assert tile.shape[1] % 8 == 0
+    i, j = edges.pairs.T
+    expected = np.sqrt(((V[:, i] - V[:, j]) ** 2 * sizes[:, None]).sum(axis=0))
+    found = blocks.column_edge_norms(V, edges.pairs, sizes, tile)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    image, out = np.empty_like(tile), np.empty((tile.shape[1], n))
+    L = slow.graph_laplacian(n, edges.pairs, edges.weights)
+    for first in range(0, n_rows, tile.shape[1]):
+        blocks.column_laplacian(V, first, edges.adjacency, edges.weights, tile, image, out)
+        expected = V[first : first + tile.shape[1]] @ L
+        np.testing.assert_allclose(out[: len(expected)], expected, atol=1e-12)
+
+
+def test_some_rows_of_a_laplacian(rng, edges):
+    V = rng.normal(size=(edges.n_nodes, 6))
+    first, stop = edges.n_nodes // 3, edges.n_nodes
+    out = np.empty((stop - first, 6))
+    blocks.row_laplacian(V, first, stop, edges.adjacency, edges.weights, out, first)
+    L = slow.graph_laplacian(edges.n_nodes, edges.pairs, edges.weights)
+    np.testing.assert_allclose(out, (L @ V)[first:], atol=1e-12)
+
+
+def test_norms_of_gradients_by_which_mergers_are_excluded(rng, edges):
+    m = edges.n_nodes
+    graph = random_graph(rng, 5, 8)
+    columns = Edges.build(5, graph.edges, graph.weights)
+    V, means = rng.normal(size=(2, m, 5))
+    counts = rng.integers(0, 3, size=(m, 5)).astype(float)
+    row_sizes, column_sizes = rng.uniform(1, 4, size=m), rng.uniform(1, 4, size=5)
+    found = merge_kernels.gradient_norms(
+        V,
+        counts,
+        means,
+        row_sizes,
+        column_sizes,
+        edges.adjacency,
+        columns.adjacency,
+        edges.weights,
+        columns.weights,
+    )
+    data = counts * (V - means)
+    by_rows = slow.graph_laplacian(m, edges.pairs, edges.weights) @ V * column_sizes
+    by_columns = row_sizes[:, None] * V @ slow.graph_laplacian(5, columns.pairs, columns.weights)
+    expected = (
+        np.sqrt(((data + by_rows) ** 2 / column_sizes).sum(axis=1)),
+        np.sqrt(((data + by_columns) ** 2 / row_sizes[:, None]).sum(axis=0)),
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 def test_laplacian_keeps_the_digits_of_small_differences_under_large_weights():
     edges = Edges.build(2, np.array([[0, 1]]), np.array([1e12]))
     V = np.array([[1.0 + 2**-40], [1.0]])
