@@ -68,6 +68,34 @@ def test_the_start_is_the_last_scale_of_the_diagonal_with_nothing_fused():
     assert sum(following.iterate.V.shape) < sum(p.X.shape)
 
 
+def test_scales_at_which_little_is_fused_are_skipped(monkeypatch):
+    monkeypatch.setattr("comanifold.solvers.surface._MANY_BLOCKS", 1)
+    p = surface(3)[1]
+    method = SolverOptions(Snowflake(), "fast", 1000, 1e-4)
+    plain, skipping = (
+        Surface(p.X, p.row_graph, p.column_graph, method, continuation=True, skip=skip)
+        for skip in (False, True)
+    )
+    start = plain.solve(-6, -6)
+    everything = [scale.scale.l for scale in plain.path(start, (1, 0))]
+    fewer = list(skipping.path(start, (1, 0)))
+    assert len(fewer) < len(everything)
+    before = start
+    for after in fewer:
+        n_steps = 2 if before.iterate.V.size >= 0.5 * p.X.size else 1
+        assert after.scale.l == before.scale.l + n_steps
+        before = after
+    assert skipping.is_fused(fewer[-1], 0)
+    # But not where a stop is asked for.
+    stops = [scale.scale.l + 6 for scale in skipping.path(start, (1, 0), stops=[1, 4])]
+    assert {1, 4} <= set(stops)
+    chain = [scale.scale.l + 6 for scale in skipping.chain(start, "symmetric", stops=[3])]
+    assert chain[0] == 0
+    assert 3 in chain
+    assert 2 in chain
+    assert 1 not in chain
+
+
 def test_transposing_the_matrix_transposes_the_scales():
     (one, _), (other, _) = surface(5), surface(5, transposed=True)
     for l, k in ((-5, -4), (-2, -3), (0, 1)):
