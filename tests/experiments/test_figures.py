@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from comanifold.experiments._figures import draw_clustering
-from comanifold.experiments._methods import METHODS
+from comanifold.experiments._figures import _style, draw_clustering, families
+from comanifold.experiments._methods import METHODS, OURS
 
 
 def test_the_legend_has_the_methods_that_were_scored():
@@ -16,9 +16,16 @@ def test_the_legend_has_the_methods_that_were_scored():
     table = pd.DataFrame(rows).assign(fraction=0.5, realization=0, ari=0.5)
     figures = draw_clustering({"clustering": table})
     nested = [method.label for method in METHODS.values() if method.is_nested]
-    assert _legend(figures["figure-3-ari"]) == [method.label for method in METHODS.values()]
-    assert _legend(figures["figure-3-ari-3-coordinates"]) == nested
+    assert _legends(figures["figure-3-ari"]) == {method.label for method in METHODS.values()}
+    assert _legends(figures["figure-3-ari-3-coordinates"]) == set(nested)
 
 
-def _legend(figure):
-    return [text.get_text() for text in figure.legends[0].get_texts()]
+def test_methods_of_a_family_look_different():
+    for names in families(METHODS).values():
+        styles = [tuple(_style(METHODS, name).items()) for name in {OURS, *names}]
+        assert len(set(styles)) == len(styles)
+
+
+def _legends(figure):
+    legends = (ax.get_legend() for ax in figure.axes)
+    return {text.get_text() for legend in legends if legend for text in legend.get_texts()}

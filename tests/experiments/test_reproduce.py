@@ -50,7 +50,7 @@ def test_all_methods_have_the_same_masks(run):
 
 def test_figures_are_not_empty(run):
     figures = [file for file in run[1].figures if file.suffix == ".png"]
-    assert len(figures) == 13
+    assert len(figures) == 15
     for file in figures:
         pixels = image.imread(file)
         assert min(pixels.shape[:2]) > 300

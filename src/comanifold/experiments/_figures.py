@@ -1,6 +1,6 @@
 """The figures of the paper and some more, drawn from the tables of the experiments."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from ..plotting._style import (
     BLACK,
     BLUE,
+    GREEN,
     ORANGE,
     PURPLE,
     SKY,
@@ -23,7 +24,16 @@ from ..plotting._style import (
     usual_limits,
     with_equal_axes,
 )
-from ._methods import IMPUTATIONS, METHODS, OURS, PAPER
+from ._methods import (
+    DATA_SETS,
+    FAMILIES,
+    IMPUTATIONS,
+    METHODS,
+    OURS,
+    PAPER,
+    Imputation,
+    Method,
+)
 
 Tables = dict[str, pd.DataFrame]
 Figures = dict[str, Figure]
@@ -56,8 +66,20 @@ _CORNERS = np.array(
     [[to_rgb("#08306B"), to_rgb("#6BAED6")], [to_rgb("#7A4A00"), to_rgb("#FFD54A")]]
 )
 
-# The three methods that the paper compares, and ours with its own settings.
-_COMPARED = ("nlpca", "dm-mean", PAPER, OURS)
+# Ours are drawn alike everywhere, all others with these colours and markers, one after the other
+# in each family. Those of Okabe and Ito, and of Tol, which the colour-blind can tell apart.
+_STYLES_OF_OURS = {OURS: (BLUE, "o"), PAPER: (SKY, "s")}
+_STYLES = (
+    (VERMILION, "^"),
+    (ORANGE, "v"),
+    (GREEN, "D"),
+    (PURPLE, "P"),
+    (BLACK, "X"),
+    ("#882255", "*"),
+    ("#332288", "d"),
+    ("#8C6D1F", ">"),
+    ("#777777", "<"),
+)
 
 # The two subjects that Figure 1 marks: one normal, one with colon metastases.
 _PAIR_COLOURS = (VERMILION, PURPLE)
@@ -120,14 +142,35 @@ def draw_workflow(tables: Tables) -> Figures:
 
 
 def draw_embeddings(tables: Tables) -> Figures:
-    """Draw Figure 2: embeddings of both modes, by the methods of the paper and by all."""
+    """Draw Figure 2: embeddings of both modes by the methods of the paper; and by the others."""
     return {
-        "figure-2-embeddings": _embedding_grid(tables, _COMPARED),
-        "figure-2-embeddings-all-methods": _embedding_grid(tables, tuple(METHODS)),
+        "figure-2-embeddings" + ("" if family == "paper" else f"-{family}"): _embedding_grid(
+            tables, members
+        )
+        for family, members in families(METHODS).items()
     }
 
 
-def _embedding_grid(tables: Tables, methods: tuple[str, ...]) -> Figure:
+def families(methods: Mapping[str, Method | Imputation]) -> dict[str, list[str]]:
+    """Return the names of the methods of each family that has any."""
+    members = {
+        family: [name for name, method in methods.items() if method.family == family]
+        for family in FAMILIES
+    }
+    return {family: names for family, names in members.items() if names}
+
+
+def _style(methods: Mapping[str, Method | Imputation], name: str) -> dict[str, Any]:
+    """Return the colour and the marker of a method."""
+    if name in _STYLES_OF_OURS:
+        colour, marker = _STYLES_OF_OURS[name]
+    else:
+        others = [n for n in families(methods)[methods[name].family] if n not in _STYLES_OF_OURS]
+        colour, marker = _STYLES[others.index(name)]
+    return {"color": colour, "marker": marker}
+
+
+def _embedding_grid(tables: Tables, methods: Sequence[str]) -> Figure:
     """Draw the truth above a row for each method, and a column for each mode."""
     figure = new_figure(11.5, 1.9 * (len(methods) + 1) + 0.4)
     grid = figure.add_gridspec(len(methods) + 1, len(MODES))
@@ -172,40 +215,62 @@ def draw_clustering(tables: Tables) -> Figures:
 
 def _index_figure(table: pd.DataFrame) -> Figure:
     """Return the figure of the adjusted Rand index for one number of coordinates."""
-    figure = new_figure(11, 5)
-    axes = figure.subplots(1, 2, sharey=True)
     titles = {"lung500": "lung500: four diagnoses", "linkage2": "linkage2: three clouds"}
-    for ax, (data_set, title) in zip(axes, titles.items(), strict=True):
-        part = select(table, data_set=data_set)
-        for name in METHODS:
-            scores = select(part, method=name)
-            if len(scores):  # with three coordinates, only of nested methods
-                _line(ax, scores.groupby("fraction")["ari"], name, is_main=name in _COMPARED)
-        ax.set(title=title, xlabel="missing entries (%)", ylim=(-0.02, 1.02))
-        ax.grid(axis="y", lw=0.3)
+    figure = _family_figure(METHODS, table, "ari", titles)
     count = table["realization"].nunique()
-    axes[0].set_ylabel(f"adjusted Rand index: mean and\nstandard deviation of {count} masks")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.supylabel(f"adjusted Rand index: mean (and standard deviation) of {count} masks")
+    for ax in figure.axes:
+        ax.set(ylim=(-0.02, 1.02))
     return figure
 
 
-def _line(ax: Axes, scores: pd.core.groupby.SeriesGroupBy, name: str, *, is_main: bool) -> None:
-    """Draw the mean scores of a method, and for main methods their standard deviation."""
-    method = METHODS[name]
+def _family_figure(
+    methods: Mapping[str, Method | Imputation],
+    table: pd.DataFrame,
+    value: str,
+    titles: dict[str, str],
+) -> Figure:
+    """Draw a score against the fraction of missing entries.
+
+    A line of panels for each family, with ours for comparison, and a panel for each data set.
+    """
+    scored = set(table["method"])  # with three coordinates, only nested methods
+    shown = {
+        family: [OURS, *(name for name in names if name in scored and name != OURS)]
+        for family, names in families(methods).items()
+    }
+    shown = {family: names for family, names in shown.items() if len(names) > 1}
+    figure = new_figure(11, 0.4 + 2.5 * len(shown))
+    axes = figure.subplots(len(shown), len(titles), sharex=True, sharey="col", squeeze=False)
+    for line, (family, names) in zip(axes, shown.items(), strict=True):
+        for ax, data_set in zip(line, titles, strict=True):
+            part = select(table, data_set=data_set)
+            for name in names:
+                _line(ax, select(part, method=name).groupby("fraction")[value], methods, name)
+            ax.grid(axis="y", lw=0.3)
+        line[-1].legend(title=FAMILIES[family], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    for ax, title in zip(axes[0], titles.values(), strict=True):
+        ax.set_title(title)
+    for ax in axes[-1]:
+        ax.set_xlabel("missing entries (%)")
+    return figure
+
+
+def _line(
+    ax: Axes,
+    scores: pd.core.groupby.SeriesGroupBy,
+    methods: Mapping[str, Method | Imputation],
+    name: str,
+) -> None:
+    """Draw the mean scores of a method, and for ours their standard deviation."""
     mean, spread = scores.mean(), scores.std(ddof=0)
     x = 100 * mean.index.to_numpy()
-    ax.plot(
-        x,
-        mean,
-        color=method.colour,
-        marker=method.marker,
-        ms=4,
-        lw=2.0 if is_main else 1.0,
-        ls="-" if is_main else "--",
-        label=method.label,
-    )
-    if is_main:
-        ax.fill_between(x, mean - spread, mean + spread, color=method.colour, alpha=0.15, lw=0)
+    style = _style(methods, name)
+    is_ours = name == OURS
+    ax.plot(x, mean, **style, ms=4, lw=2.2 if is_ours else 1.1, label=methods[name].label)
+    if is_ours:
+        low, high = mean - spread, mean + spread
+        ax.fill_between(x, low, high, color=style["color"], alpha=0.15, lw=0)
 
 
 def draw_appendix(tables: Tables) -> Figures:
@@ -290,7 +355,7 @@ def draw_geometry(tables: Tables) -> Figures:
         for height, name in enumerate(order):
             scores = select(part, method=name)["value"]
             ax.plot(scores, np.full(len(scores), height), ".", color="#BBBBBB", ms=4)
-            ax.plot(scores.mean(), height, METHODS[name].marker, color=METHODS[name].colour, ms=6)
+            ax.plot(scores.mean(), height, **_style(METHODS, name), ms=6)
         ax.set(title=f"{MODES[data_set, mode]}\n{metric}")
         ax.set_yticks(range(len(order)), [METHODS[name].label for name in order])
         ax.grid(axis="x", lw=0.3)
@@ -302,26 +367,13 @@ def draw_geometry(tables: Tables) -> Figures:
 def draw_filling(tables: Tables) -> Figures:
     """Draw the error of filled-in entries against the fraction of missing entries."""
     table = tables["filling"]
-    figure = new_figure(11, 4.2)
-    axes = figure.subplots(1, 3)
-    for ax, (data_set, part) in zip(axes, table.groupby("data_set"), strict=False):
-        for name, imputation in IMPUTATIONS.items():
-            scores = select(part, method=name).groupby("fraction")["error"].mean()
-            style = METHODS[imputation.drawn_like]
-            ax.plot(
-                100 * scores.index,
-                scores,
-                color=style.colour,
-                marker=style.marker,
-                ms=4,
-                label=imputation.label,
-            )
+    figure = _family_figure(IMPUTATIONS, table, "error", {name: name for name in DATA_SETS})
+    figure.supylabel("root mean square error (standard deviations)")
+    for ax, data_set in zip(figure.axes, DATA_SETS, strict=False):
+        part = select(table, data_set=data_set)
         errors = part.groupby(["method", "fraction"])["error"].mean()
-        widely = errors.max() > 10 * errors.min()
-        ax.set(title=data_set, xlabel="missing entries (%)", yscale="log" if widely else "linear")
-        ax.grid(axis="y", which="both", lw=0.3)
-    axes[0].set_ylabel("root mean square error\n(standard deviations)")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        if errors.max() > 10 * errors.min():
+            ax.set_yscale("log")  # also of the panels below, which share it
     return {"filling-error": figure}
 
 

@@ -111,6 +111,15 @@ _WEIGHT_DECAYS = (0.03, 0.3, 3.0)
 _UMAP_NEIGHBORS = 15
 
 
+# Methods of one family are drawn together, and each family beside ours.
+FAMILIES = {
+    "paper": "compared in the paper",
+    "filled": "fill in, then embed",
+    "distances": "distances without filling in",
+    "models": "models, trees and clusters",
+}
+
+
 @dataclass(frozen=True)
 class Method:
     """A method that embeds the rows and the columns of an incomplete matrix.
@@ -120,9 +129,8 @@ class Method:
     """
 
     label: str
-    colour: str
+    family: str
     embed: Callable[[Array, Iterable[str], int, int], Points]
-    marker: str = "o"
     is_nested: bool = True
 
 
@@ -207,46 +215,24 @@ def _separate(embed: Callable[[Array, int, int], Array]) -> Callable[..., Points
 OURS = "comanifold"
 PAPER = "comanifold-paper"
 
-# In the colours of Okabe and Ito, and for UMAP of Tol, which the colour-blind can tell apart.
 METHODS = {
-    OURS: Method("comanifold", "#0072B2", partial(_ours, CoManifold)),
+    OURS: Method("comanifold", "paper", partial(_ours, CoManifold)),
     PAPER: Method(
-        "comanifold as in the paper",
-        "#56B4E9",
-        partial(_ours, CoManifold.as_in_the_paper),
-        marker="s",
+        "comanifold as in the paper", "paper", partial(_ours, CoManifold.as_in_the_paper)
     ),
-    "dm-mean": Method(
-        "diffusion map, mean filled", "#D55E00", _separate(partial(_filled, "mean")), marker="^"
-    ),
-    "nlpca": Method("non-linear PCA", "#E69F00", _separate(_nlpca), marker="v", is_nested=False),
-    "dm-masked": Method(
-        "diffusion map, masked distances", "#009E73", _separate(_masked), marker="D"
-    ),
-    "dm-soft": Method(
-        "SoftImpute, diffusion map", "#CC79A7", _separate(partial(_filled, "soft")), marker="P"
-    ),
-    "dm-knn": Method(
-        "KNN imputation, diffusion map", "#999999", _separate(partial(_filled, "knn")), marker="X"
-    ),
+    "dm-mean": Method("diffusion map, mean filled", "paper", _separate(partial(_filled, "mean"))),
+    "nlpca": Method("non-linear PCA", "paper", _separate(_nlpca), is_nested=False),
+    "dm-soft": Method("SoftImpute, diffusion map", "filled", _separate(partial(_filled, "soft"))),
+    "dm-knn": Method("KNN imputation, diffusion map", "filled", _separate(partial(_filled, "knn"))),
     "umap-soft": Method(
-        "SoftImpute, UMAP",
-        "#882255",
-        _separate(partial(_umap, "soft")),
-        marker="*",
-        is_nested=False,
+        "SoftImpute, UMAP", "filled", _separate(partial(_umap, "soft")), is_nested=False
     ),
     "umap-knn": Method(
-        "KNN imputation, UMAP",
-        "#332288",
-        _separate(partial(_umap, "knn")),
-        marker="d",
-        is_nested=False,
+        "KNN imputation, UMAP", "filled", _separate(partial(_umap, "knn")), is_nested=False
     ),
-    "isomap": Method("Isomap, nan_euclidean", "#000000", _separate(_isomap), marker="<"),
-    "convex": Method(
-        "one-sided convex clustering, diffusion map", "#8C6D1F", _separate(_convex), marker=">"
-    ),
+    "dm-masked": Method("diffusion map, masked distances", "distances", _separate(_masked)),
+    "isomap": Method("Isomap, nan_euclidean", "distances", _separate(_isomap)),
+    "convex": Method("one-sided convex clustering, diffusion map", "models", _separate(_convex)),
 }
 
 
@@ -263,25 +249,25 @@ def _knn(X: Array) -> Array:
 
 @dataclass(frozen=True)
 class Imputation:
-    """A method that fills in an incomplete matrix, drawn like a method of `METHODS`."""
+    """A method that fills in an incomplete matrix."""
 
     label: str
-    drawn_like: str
+    family: str
     fill: Callable[[Array], Array]
 
 
 IMPUTATIONS = {
-    OURS: Imputation("comanifold", OURS, lambda X: CoManifold().fit(X).filled_),
+    OURS: Imputation("comanifold", "paper", lambda X: CoManifold().fit(X).filled_),
     PAPER: Imputation(
         "comanifold as in the paper",
-        PAPER,
+        "paper",
         lambda X: CoManifold.as_in_the_paper().fit(X).filled_,
     ),
     "mean": Imputation(
-        "mean of the column", "dm-mean", lambda X: FilledDiffusionMap("mean").fit(X).filled_
+        "mean of the column", "paper", lambda X: FilledDiffusionMap("mean").fit(X).filled_
     ),
-    "knn-rows": Imputation("KNN, near rows", "dm-knn", _knn),
-    "knn-columns": Imputation("KNN, near columns", "isomap", lambda X: _knn(X.T).T),
-    "soft": Imputation("SoftImpute", "dm-soft", lambda X: SoftImpute().fit_transform(X)),
-    "iterative": Imputation("iterative regressions", "dm-masked", _iterative),
+    "knn-rows": Imputation("KNN, near rows", "filled", _knn),
+    "knn-columns": Imputation("KNN, near columns", "filled", lambda X: _knn(X.T).T),
+    "soft": Imputation("SoftImpute", "filled", lambda X: SoftImpute().fit_transform(X)),
+    "iterative": Imputation("iterative regressions", "filled", _iterative),
 }
