@@ -52,7 +52,7 @@ class RepairedDistances(EmbeddingMixin, BaseEstimator):
       (x_{ik} - x_{jk})^2`, which are never too large, and zero for a pair that shares nothing. For
       each point k, then for each i, :math:`d_{ik} \leftarrow \max(d_{ik}, \max_{j < i} d_{ij} -
       d_{jk})`. The result is a metric after this one pass, and depends on the order of the rows.
-    - "decrease-only": root mean squares, those of `comanifold.masked_distances`, are replaced by the
+    - "decrease-only": root mean squares, of `comanifold.masked_distances`, are replaced by the
       lengths of shortest paths. A pair that shares nothing has the length of the path through
       others; if there is none, twice the largest length.
 
