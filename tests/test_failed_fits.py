@@ -22,11 +22,13 @@ from comanifold.baselines import (
     MaskedIsomap,
     RepairedDistances,
     SoftImpute,
+    SparseSVD,
 )
 from comanifold.baselines import _masked_isomap as masked_isomap
 from comanifold.baselines import _nlpca as nlpca
 from comanifold.baselines import _repaired_distances as repaired
 from comanifold.baselines import _soft_impute as soft_impute
+from comanifold.baselines import _sparse_svd as sparse_svd
 
 ESTIMATORS = [
     CoManifold(keep_scales=True),
@@ -39,6 +41,7 @@ ESTIMATORS = [
     ConvexClustering(),
     FilledDiffusionMap("knn"),
     RepairedDistances(),
+    SparseSVD(),
 ]
 
 
@@ -126,6 +129,7 @@ STAGES = {
     NLPCA: [(nlpca, "minimize"), (nlpca.Objective, "fit_scores")],
     ConvexClustering: [(comanifold.co_clustering, "solve")],
     FilledDiffusionMap: [(comanifold.diffusion_map, "leading_eigenvectors")],
+    SparseSVD: [(sparse_svd, "_find_layer"), (sparse_svd, "choose_penalty")],
     RepairedDistances: [
         (repaired, "nearest_correlation"),
         (comanifold.diffusion_map, "leading_eigenvectors"),

@@ -6,6 +6,7 @@ from ._masked_isomap import MaskedIsomap
 from ._nlpca import NLPCA
 from ._repaired_distances import RepairedDistances
 from ._soft_impute import SoftImpute
+from ._sparse_svd import SparseSVD
 
 __all__ = [
     "NLPCA",
@@ -14,5 +15,6 @@ __all__ = [
     "MaskedIsomap",
     "RepairedDistances",
     "SoftImpute",
+    "SparseSVD",
     "choose_imputer",
 ]
