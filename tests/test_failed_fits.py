@@ -20,11 +20,15 @@ from comanifold.baselines import (
     ConvexClustering,
     FilledDiffusionMap,
     MaskedIsomap,
+    RepairedDistances,
     SoftImpute,
+    SparseSVD,
 )
 from comanifold.baselines import _masked_isomap as masked_isomap
 from comanifold.baselines import _nlpca as nlpca
+from comanifold.baselines import _repaired_distances as repaired
 from comanifold.baselines import _soft_impute as soft_impute
+from comanifold.baselines import _sparse_svd as sparse_svd
 
 ESTIMATORS = [
     CoManifold(keep_scales=True),
@@ -36,6 +40,8 @@ ESTIMATORS = [
     NLPCA(1, n_restarts=1, max_iter=50, tol=0.1, random_state=0),
     ConvexClustering(),
     FilledDiffusionMap("knn"),
+    RepairedDistances(),
+    SparseSVD(),
 ]
 
 
@@ -123,6 +129,11 @@ STAGES = {
     NLPCA: [(nlpca, "minimize"), (nlpca.Objective, "fit_scores")],
     ConvexClustering: [(comanifold.co_clustering, "solve")],
     FilledDiffusionMap: [(comanifold.diffusion_map, "leading_eigenvectors")],
+    SparseSVD: [(sparse_svd, "_find_layer"), (sparse_svd, "choose_penalty")],
+    RepairedDistances: [
+        (repaired, "nearest_correlation"),
+        (comanifold.diffusion_map, "leading_eigenvectors"),
+    ],
 }
 
 

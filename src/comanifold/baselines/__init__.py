@@ -4,13 +4,17 @@ from ._convex_clustering import ConvexClustering
 from ._filled_diffusion_map import FilledDiffusionMap, choose_imputer
 from ._masked_isomap import MaskedIsomap
 from ._nlpca import NLPCA
+from ._repaired_distances import RepairedDistances
 from ._soft_impute import SoftImpute
+from ._sparse_svd import SparseSVD
 
 __all__ = [
     "NLPCA",
     "ConvexClustering",
     "FilledDiffusionMap",
     "MaskedIsomap",
+    "RepairedDistances",
     "SoftImpute",
+    "SparseSVD",
     "choose_imputer",
 ]
