@@ -2,6 +2,7 @@
 
 from ._convex_clustering import ConvexClustering
 from ._filled_diffusion_map import FilledDiffusionMap, choose_imputer
+from ._graph_completion import GraphCompletion
 from ._masked_isomap import MaskedIsomap
 from ._nlpca import NLPCA
 from ._soft_impute import SoftImpute
@@ -10,6 +11,7 @@ __all__ = [
     "NLPCA",
     "ConvexClustering",
     "FilledDiffusionMap",
+    "GraphCompletion",
     "MaskedIsomap",
     "SoftImpute",
     "choose_imputer",
