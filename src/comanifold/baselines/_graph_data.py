@@ -81,15 +81,21 @@ class Entries(NamedTuple):
         return sparse.csr_array((values, (self.rows, self.columns)), shape=self.shape)
 
 
-def effects_of_matrix(X: Array, *, robust: bool) -> tuple[Effects, Array]:
+def effects_of_matrix(
+    X: Array, *, robust: bool = False, subtract: bool = True
+) -> tuple[Effects, Array]:
     """Return the effects of rows and columns, and what they leave in units of its deviation.
 
-    With `robust`, a few gross outliers change them little (Huber's estimate by pseudo-values): the
-    effects are those of a matrix whose residuals are clipped.
+    Without `subtract` only the mean is subtracted. With `robust`, a few gross outliers change the
+    effects little (Huber's estimate by pseudo-values): they are those of a matrix whose residuals
+    are clipped; the mean is the median.
     """
     mean, unit = mean_and_scale(X)
     Z = (X - mean) / unit
-    if robust:
+    if not subtract:
+        centre = float(np.nanmedian(Z)) if robust else 0.0
+        found = centre, np.zeros(len(Z)), np.zeros(Z.shape[1])
+    elif robust:
         found = (float(np.nanmedian(Z)), np.zeros(len(Z)), np.zeros(Z.shape[1]))
         for _ in range(_N_ROBUST_ROUNDS):
             offsets = (found[0] + found[1])[:, None] + found[2]
@@ -102,16 +108,19 @@ def effects_of_matrix(X: Array, *, robust: bool) -> tuple[Effects, Array]:
     return _in_units(*found, scale, mean, unit, rest)
 
 
-def effects_of_entries(entries: Entries) -> tuple[Effects, Entries]:
+def effects_of_entries(entries: Entries, *, subtract: bool = True) -> tuple[Effects, Entries]:
     """Return what `effects_of_matrix` does, without a dense matrix."""
     mean, unit = mean_and_scale(entries.values)
     Z = (entries.values - mean) / unit
-    weights = entries.to_csr(np.ones(len(Z)))
-    sums = tuple(
-        np.bincount(places, Z, minlength=size)
-        for places, size in zip((entries.rows, entries.columns), entries.shape, strict=True)
-    )
-    rows, columns = random_effects(weights, sums, float(Z @ Z))
+    if subtract:
+        weights = entries.to_csr(np.ones(len(Z)))
+        by_rows, by_columns = (
+            np.bincount(places, Z, minlength=size)
+            for places, size in zip((entries.rows, entries.columns), entries.shape, strict=True)
+        )
+        rows, columns = random_effects(weights, (by_rows, by_columns), float(Z @ Z))
+    else:
+        rows, columns = (np.zeros(size) for size in entries.shape)
     rest = Z - rows[entries.rows] - columns[entries.columns]
     effects, rest = _in_units(
         0.0, rows, columns, float(np.sqrt(np.mean(rest**2))), mean, unit, rest

@@ -1,5 +1,6 @@
 """A fit of `GraphCompletion`: effects, graphs, the choice of settings, and the solution."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from ._graph_data import (
 from ._graph_factors import FactorCosts, FactorProblem, FactorSolution, leading_value
 from ._graph_selection import (
     MIN_COST,
+    MIN_GAIN,
     BicCriterion,
     HeldOutCriterion,
     Settings,
@@ -37,11 +39,14 @@ from ._graph_solvers import (
 )
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+Graphs = tuple[UnitGraph | None, UnitGraph | None]
 
 # Settings where no entry can be held out: the cost of each graph, and the penalty as a part of the
 # largest singular value.
 _COST, _PENALTY_PART = 0.1, 0.1
+
+# The search for costs of the absolute loss starts at most here.
+_MOST_FOR_L1 = 30.0
 
 # Where to stop while settings are compared.
 _SEARCH = Stopping(1e-3, 100)
@@ -62,11 +67,17 @@ class Options:
     loss: str
     selection: str
     settings: Settings
+    effects: bool | str
     graphs: tuple[Any, Any]
     n_neighbors: tuple[int, int]
     rank: int
     stopping: Stopping
     random_state: np.random.RandomState
+
+    @property
+    def effects_to_try(self) -> tuple[bool, ...]:
+        """Whether to subtract effects; if both are possible, the first where none can be chosen."""
+        return (True, False) if self.effects == "auto" else (bool(self.effects),)
 
     def error(self, errors: Array) -> float:
         """Return the mean absolute error for "l1", else the mean squared error."""
@@ -101,47 +112,79 @@ class Fit(NamedTuple):
     """The result of a fit; `bic` and `errors` are None where settings were not chosen by them."""
 
     effects: Effects
-    graphs: tuple[UnitGraph | None, UnitGraph | None]
+    graphs: Graphs
     settings: Settings
     solution: Solution | FactorSolution
     errors: HeldOutErrors | None = None
     bic: float | None = None
 
 
+class _Choice(NamedTuple):
+    """Settings with the least error on held-out entries, and whether effects are subtracted."""
+
+    subtract: bool
+    trial: Trial
+    error: float
+
+
+def _best_choice(choices: Iterable[_Choice]) -> _Choice:
+    """Return the choice of the least error; a later one has to be better by a thousandth."""
+    best, *others = choices
+    for other in others:
+        if other.error < (1.0 - MIN_GAIN) * best.error:
+            best = other
+    return best
+
+
 class _Part:
     """A matrix, or the rest of one without held-out entries, ready to be solved."""
 
-    def __init__(self, X: Array, options: Options):
-        self.effects, Z = effects_of_matrix(X, robust=options.loss == "l1")
+    def __init__(self, X: Array, options: Options, *, subtract: bool):
+        robust = options.loss == "l1"
+        self.effects, Z = effects_of_matrix(X, robust=robust, subtract=subtract)
         self.graphs = options.choose_graphs(Z)
         self.problem = SmoothingProblem(Z, *self.graphs)
 
     def solve(
         self, options: Options, settings: Settings, stopping: Stopping, start: Array | None
     ) -> Solution:
+        """Solve the problem that the options name."""
         if options.loss == "l1":
             return solve_l1(self.problem, settings.costs, stopping, start)
         if options.regularizer == "nuclear":
             return solve_nuclear(self.problem, settings.costs, settings.penalty, stopping, start)
         return solve_dirichlet(self.problem, settings.costs, stopping, start)
 
+    def first_penalty(self) -> float:
+        """Return the penalty where none can be chosen, and where the search for one starts."""
+        return max(_PENALTY_PART * float(np.linalg.norm(self.problem.X, 2)), MIN_COST)
+
 
 def fit_matrix(X: Array, options: Options) -> Fit:
     """Fit "dirichlet", "nuclear" or the loss "l1" to a matrix with NaN for missing entries."""
-    whole = _Part(X, options)
     settings, start, errors, bic = options.settings, None, None, None
+    subtract = options.effects_to_try[0]
+    if any(settings.free) and options.selection == "held-out":
+        held_out = HeldOut(X, from_complete=True)
+        if held_out.values.size:
+            choices = (_choose_settings(held_out, options, s) for s in options.effects_to_try)
+            best = _best_choice(choices)
+            control = effects_of_matrix(held_out.rest(), robust=options.loss == "l1")[0]
+            errors = HeldOutErrors(best.error, _effects_error(control, held_out, options))
+            subtract, settings, start = best.subtract, best.trial.settings, best.trial.solution
+    whole = _Part(X, options, subtract=subtract)
     if any(settings.free) and options.selection == "bic":
         settings, bic = _choose_by_bic(whole, options)
     elif any(settings.free):
-        held_out = HeldOut(X, from_complete=True)
-        if held_out.values.size:
-            best, errors = _choose_by_held_out(held_out, options)
-            settings, start = best.settings, best.solution
-        else:
-            penalty = _PENALTY_PART * float(np.linalg.norm(whole.problem.X, 2))
-            settings = settings.completed(_COST, _COST, penalty)
+        settings = settings.completed(_COST, _COST, whole.first_penalty())
     solution = whole.solve(options, settings, options.stopping, start)
     return Fit(whole.effects, whole.graphs, settings, solution, errors, bic)
+
+
+def _effects_error(effects: Effects, held_out: HeldOut | Entries, options: Options) -> float:
+    """Return the error of effects alone on held-out entries, in units of the data."""
+    errors = (held_out.values - effects.at(held_out.rows, held_out.columns)) / effects.scale
+    return options.in_units(options.error(errors), effects.scale)
 
 
 def _choose_by_bic(whole: _Part, options: Options) -> tuple[Settings, float]:
@@ -157,13 +200,13 @@ def _choose_by_bic(whole: _Part, options: Options) -> tuple[Settings, float]:
     return Settings(*costs, 0.0), bic
 
 
-def _choose_by_held_out(held_out: HeldOut, options: Options) -> tuple[Trial, HeldOutErrors]:
-    """Return the settings that predict held-out entries best, and the errors.
+def _choose_settings(held_out: HeldOut, options: Options, subtract: bool) -> _Choice:
+    """Return the settings that predict held-out entries best.
 
     Costs are first found for "dirichlet", where the error has a gradient. They are the start of a
     pattern search for other problems.
     """
-    rest = _Part(held_out.rest(), options)
+    rest = _Part(held_out.rest(), options, subtract=subtract)
     scale = rest.effects.scale
     places = held_out.rows, held_out.columns
     values = (held_out.values - rest.effects.at(*places)) / scale
@@ -171,17 +214,17 @@ def _choose_by_held_out(held_out: HeldOut, options: Options) -> tuple[Trial, Hel
     costs, error = minimise_over_costs(HeldOutCriterion(rest.problem, *places, values), given.costs)
     if options.loss == "squared" and options.regularizer == "dirichlet":
         best = Trial(Settings(*costs, 0.0), error, None)
-    else:
+        return _Choice(subtract, best, options.in_units(error, scale))
 
-        def try_settings(tried: Settings, start: Array | None) -> tuple[float, Array]:
-            U = rest.solve(options, tried, _SEARCH, start).U
-            return options.error(U[places] - values), U
+    def try_settings(tried: Settings, start: Array | None) -> tuple[float, Array]:
+        U = rest.solve(options, tried, _SEARCH, start).U
+        return options.error(U[places] - values), U
 
-        penalty = _PENALTY_PART * float(np.linalg.norm(rest.problem.X, 2))
-        start = given.completed(*costs, max(penalty, MIN_COST))
-        best = search_pattern(try_settings, start, given.free)
-    errors = (options.in_units(e, scale) for e in (best.error, options.error(values)))
-    return best, HeldOutErrors(*errors)
+    if options.loss == "l1":  # proximal steps are as short as costs are large
+        costs = min(costs[0], _MOST_FOR_L1), min(costs[1], _MOST_FOR_L1)
+    start = given.completed(*costs, rest.first_penalty())
+    best = search_pattern(try_settings, start, given.free)
+    return _Choice(subtract, best, options.in_units(best.error, scale))
 
 
 class Split(NamedTuple):
@@ -189,7 +232,7 @@ class Split(NamedTuple):
 
     rest: Entries
     held_out: Entries
-    graphs: tuple[UnitGraph | None, UnitGraph | None]
+    graphs: Graphs
 
 
 def fit_factors_to_matrix(X: Array, options: Options) -> Fit:
@@ -205,7 +248,7 @@ def fit_factors_to_matrix(X: Array, options: Options) -> Fit:
 
 
 def _graphs_of(X: Array, options: Options) -> tuple[UnitGraph, UnitGraph]:
-    return options.choose_graphs(effects_of_matrix(X, robust=False)[1])
+    return options.choose_graphs(effects_of_matrix(X, subtract=options.effects_to_try[0])[1])
 
 
 def fit_factors_to_entries(entries: Entries, options: Options) -> Fit:
@@ -229,35 +272,38 @@ def fit_factors_to_entries(entries: Entries, options: Options) -> Fit:
     return _fit_factors(entries, (rows, columns), split, options)
 
 
-def _fit_factors(
-    entries: Entries,
-    graphs: tuple[UnitGraph | None, UnitGraph | None],
-    split: Split | None,
-    options: Options,
-) -> Fit:
-    effects, Z = effects_of_entries(entries)
-    problem = _factor_problem(Z, graphs)
-    settings, start, errors = options.settings, problem.start(options.rank), None
+def _fit_factors(entries: Entries, graphs: Graphs, split: Split | None, options: Options) -> Fit:
+    settings, start, errors = options.settings, None, None
+    subtract = options.effects_to_try[0]
     if split is not None:
-        best, errors = _choose_factors(split, options)
-        settings, start = best.settings, (best.solution.W, best.solution.H)
-    elif any(settings.free):
-        penalty = _PENALTY_PART * leading_value(start)
+        best = _best_choice(_choose_factors(split, options, s) for s in options.effects_to_try)
+        control = effects_of_entries(split.rest)[0]
+        errors = HeldOutErrors(best.error, _effects_error(control, split.held_out, options))
+        subtract, settings = best.subtract, best.trial.settings
+        start = best.trial.solution.W, best.trial.solution.H
+    effects, Z = effects_of_entries(entries, subtract=subtract)
+    problem = _factor_problem(Z, graphs)
+    start = problem.start(options.rank) if start is None else start
+    if any(settings.free):
+        penalty = _first_penalty(start)
         settings = settings.completed(penalty, penalty, penalty)
     costs = FactorCosts(settings.penalty, *settings.costs)
     solution = problem.solve(costs, options.stopping, start)
     return Fit(effects, graphs, settings, solution, errors)
 
 
-def _factor_problem(
-    entries: Entries, graphs: tuple[UnitGraph | None, UnitGraph | None]
-) -> FactorProblem:
+def _first_penalty(start: tuple[Array, Array]) -> float:
+    """Return the penalty where none can be chosen, and where the search for one starts."""
+    return max(_PENALTY_PART * leading_value(start), MIN_COST)
+
+
+def _factor_problem(entries: Entries, graphs: Graphs) -> FactorProblem:
     return FactorProblem(entries, *(None if g is None else g.laplacian for g in graphs))
 
 
-def _choose_factors(split: Split, options: Options) -> tuple[Trial, HeldOutErrors]:
-    """Return the settings that predict held-out entries best, and the errors."""
-    effects, Z = effects_of_entries(split.rest)
+def _choose_factors(split: Split, options: Options, subtract: bool) -> _Choice:
+    """Return the settings that predict held-out entries best."""
+    effects, Z = effects_of_entries(split.rest, subtract=subtract)
     places = split.held_out.rows, split.held_out.columns
     values = (split.held_out.values - effects.at(*places)) / effects.scale
     problem = _factor_problem(Z, split.graphs)
@@ -270,11 +316,10 @@ def _choose_factors(split: Split, options: Options) -> tuple[Trial, HeldOutError
         predicted = np.einsum("ij,ij->i", found.W[places[0]], found.H[places[1]])
         return options.error(predicted - values), found
 
-    penalty = max(_PENALTY_PART * leading_value(first), MIN_COST)
+    penalty = _first_penalty(first)
     start = options.settings.completed(penalty, penalty, penalty)
     best = search_pattern(try_settings, start, options.settings.free)
-    errors = (options.in_units(e, effects.scale) for e in (best.error, options.error(values)))
-    return best, HeldOutErrors(*errors)
+    return _Choice(subtract, best, options.in_units(best.error, effects.scale))
 
 
 def _hold_out(entries: Entries, random_state: np.random.RandomState) -> NDArray[np.bool_]:

@@ -49,7 +49,7 @@ _N_PROBES = 5
 # The pattern search: the first and the last factor between settings, the part of the error by which
 # another setting has to be better, and the most settings that are tried.
 _FIRST_FACTOR, _LAST_FACTOR = 10.0, 2.0
-_MIN_GAIN = 1e-3
+MIN_GAIN = 1e-3
 _MAX_TRIALS = 40
 
 
@@ -264,7 +264,7 @@ def search_pattern(
                 continue
             tried.add(_key(settings))
             error, solution = try_settings(settings, best.solution)
-            if error < (1.0 - _MIN_GAIN) * best.error:
+            if error < (1.0 - MIN_GAIN) * best.error:
                 best, is_better = Trial(settings, error, solution), True
         if not is_better:
             factor = np.sqrt(factor)

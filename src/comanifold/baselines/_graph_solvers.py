@@ -25,8 +25,20 @@ from ._shrinkage import Shrinkage, Shrunk
 Array = NDArray[np.float64]
 Costs = tuple[float, float]
 
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop: a relative tolerance and a limit on the number of iterations."""
+
+    tol: float
+    max_iter: int
+
+
 # The absolute part of tolerances, for entries of variance one, over the relative part.
 _ABSOLUTE = 0.2
+
+# The squared loss is the start of the absolute one; so it is solved.
+_ROUGHLY = Stopping(1e-3, 200)
 
 # Of the alternating directions: conjugate gradient steps in a round, and by how much they lower
 # the residual; every how many rounds the weight of the constraint is adapted, if one residual is
@@ -43,14 +55,6 @@ class Solution(NamedTuple):
     converged: bool
     history: tuple[float, ...]
     rank: int | None = None
-
-
-@dataclass(frozen=True)
-class Stopping:
-    """When to stop: a relative tolerance and a limit on the number of iterations."""
-
-    tol: float
-    max_iter: int
 
 
 class SmoothingProblem:
@@ -263,7 +267,7 @@ def solve_l1(
         return Solution(problem.X.copy(), 0, True, (0.0,))
     doubled = 2.0 * costs[0], 2.0 * costs[1]
     step = 1.0 / sum(doubled)
-    U = problem.X.copy() if start is None else start.copy()
+    U = solve_dirichlet(problem, doubled, _ROUGHLY).U if start is None else start
     image = problem.smooth(U, doubled)  # the gradient, kept by linearity also where extrapolated
     history = [_absolute_objective(problem, U, image)]
     V, V_image, momentum = U, image, 1.0
