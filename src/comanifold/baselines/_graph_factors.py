@@ -30,8 +30,8 @@ from ._graph_solvers import Stopping, conjugate_gradients
 Array = NDArray[np.float64]
 Factors = tuple[Array, Array]
 
-# Conjugate gradient steps for one factor, until its gradient has fallen by the second number.
-_N_STEPS, _REDUCTION = 5, 1e-3
+# Conjugate gradient steps for one factor, fewer where its gradient vanishes.
+_STEPS = Stopping(1e-12, 5)
 
 # The factors of small matrices start from a full decomposition.
 _FEW = 100
@@ -171,7 +171,7 @@ def _improve(mode: _Mode, factor: Array, other: Array, penalty: float, cost: flo
         mode.matrix @ other,
         factor,
         mode.diagonal(other, penalty, cost),
-        Stopping(_REDUCTION, _N_STEPS),
+        _STEPS,
     )[0]
 
 

@@ -87,6 +87,8 @@ class HeldOutCriterion:
     rows, columns : ndarray of int
         Indices of the held-out entries.
     values : ndarray of float
+    stopping : Stopping, optional
+        Of the linear systems.
     """
 
     def __init__(
@@ -95,14 +97,15 @@ class HeldOutCriterion:
         rows: NDArray[np.intp],
         columns: NDArray[np.intp],
         values: Array,
+        stopping: Stopping = _STOPPING,
     ):
-        self._problem, self._values = problem, values
+        self._problem, self._values, self._stopping = problem, values, stopping
         self._places = rows, columns
         self._U = self._adjoint = np.zeros(problem.shape)
 
     def __call__(self, costs: Costs) -> tuple[float, Array]:
         """Return the error and its gradient with respect to the costs."""
-        solve = _solver(self._problem, costs)
+        solve = _solver(self._problem, costs, self._stopping)
         self._U = solve(self._problem.X, self._U)
         errors = self._U[self._places] - self._values
         scattered = np.zeros(self._problem.shape)
@@ -122,6 +125,8 @@ class BicCriterion:
         Entries that the graphs connect with an observed one: the trace is that of their part.
     random_state : numpy.random.RandomState
     n_probes : int, default=5
+    stopping : Stopping, optional
+        Of the linear systems.
     """
 
     def __init__(
@@ -130,8 +135,9 @@ class BicCriterion:
         determined: NDArray[np.bool_],
         random_state: np.random.RandomState,
         n_probes: int = _N_PROBES,
+        stopping: Stopping = _STOPPING,
     ):
-        self._problem = problem
+        self._problem, self._stopping = problem, stopping
         signs = random_state.randint(2, size=(n_probes, *problem.shape)) * 2.0 - 1.0
         self._probes = signs * determined
         self._solved = np.zeros_like(self._probes)
@@ -139,7 +145,8 @@ class BicCriterion:
 
     def __call__(self, costs: Costs) -> tuple[float, Array]:
         """Return BIC and its gradient with respect to the costs."""
-        problem, solve = self._problem, _solver(self._problem, costs)
+        problem = self._problem
+        solve = _solver(problem, costs, self._stopping)
         n_observed = float(problem.weights.sum())
         self._U = solve(problem.X, self._U)
         errors = problem.weights * (problem.X - self._U)
@@ -155,9 +162,11 @@ class BicCriterion:
         return float(value), n_observed * of_square / square + np.log(n_observed) * slopes
 
 
-def _solver(problem: SmoothingProblem, costs: Costs) -> Callable[[Array, Array], Array]:
+def _solver(
+    problem: SmoothingProblem, costs: Costs, stopping: Stopping
+) -> Callable[[Array, Array], Array]:
     """Return the function that solves S u = right from an initial u."""
-    return lambda right, start: problem.solve(right, costs, _STOPPING, start=start)[0]
+    return lambda right, start: problem.solve(right, costs, stopping, start=start)[0]
 
 
 def determined_entries(
