@@ -22,7 +22,7 @@ Fazel, Hindi and Boyd (2003), Log-det heuristic for matrix rank minimization. Mo
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -295,23 +295,38 @@ def row_and_column_effects(X: Array) -> tuple[float, Array, Array]:
     observed = ~np.isnan(X)
     mean = float(X[observed].mean())
     Z = np.where(observed, X - mean, 0.0)
-    counts = observed.sum(axis=1), observed.sum(axis=0)
-    weights = observed.astype(float)
     sums = Z.sum(axis=1), Z.sum(axis=0)
-    effects = [np.zeros(n) for n in X.shape]
+    rows, columns = random_effects(observed.astype(float), sums, float(np.sum(Z**2)))
+    return mean, rows, columns
+
+
+def random_effects(weights: Any, sums: tuple[Array, Array], square: float) -> tuple[Array, Array]:
+    """Return the shrunk effects of rows and of columns of a matrix of mean zero.
+
+    Parameters
+    ----------
+    weights : ndarray or sparse array of shape (n_rows, n_columns)
+        One for observed entries, zero for others.
+    sums : pair of ndarray
+        The sums of the observed entries of each row and of each column.
+    square : float
+        The sum of their squares.
+    """
+    counts = weights.sum(axis=1), weights.sum(axis=0)
+    n_observed = counts[0].sum()
+    effects = [np.zeros(n) for n in weights.shape]
     prior = [1.0, 1.0]  # the variance of the noise over that of the effects
-    square = float(np.sum(Z**2))
     for _ in range(_N_EFFECT_ITERATIONS):
         effects[0] = (sums[0] - weights @ effects[1]) / (counts[0] + prior[0])
         effects[1] = (sums[1] - effects[0] @ weights) / (counts[1] + prior[1])
         r, c = effects
         fitted = 2.0 * (r @ sums[0] + c @ sums[1]) - 2.0 * r @ weights @ c
         rest = square - fitted + counts[0] @ r**2 + counts[1] @ c**2
-        noise = max(rest / observed.sum(), 1e-12)
+        noise = max(rest / n_observed, 1e-12)
         for mode in (0, 1):
             spread = np.mean(effects[mode] ** 2 + noise / (counts[mode] + prior[mode]))
             prior[mode] = noise / max(float(spread), 1e-12)
-    return mean, effects[0], effects[1]
+    return effects[0], effects[1]
 
 
 class _GaussianModel:

@@ -2,6 +2,7 @@
 
 from ._convex_clustering import ConvexClustering
 from ._filled_diffusion_map import FilledDiffusionMap, choose_imputer
+from ._graph_completion import GraphCompletion
 from ._masked_isomap import MaskedIsomap
 from ._nlpca import NLPCA
 from ._repaired_distances import RepairedDistances
@@ -12,6 +13,7 @@ __all__ = [
     "NLPCA",
     "ConvexClustering",
     "FilledDiffusionMap",
+    "GraphCompletion",
     "MaskedIsomap",
     "RepairedDistances",
     "SoftImpute",

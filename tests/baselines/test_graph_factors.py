@@ -1,0 +1,113 @@
+"""Factors along graphs: kernels, gradients, and an objective that never rises."""
+
+import numpy as np
+import pytest
+from oracles import graph_completion as oracle
+
+from comanifold.baselines._graph_data import Entries, UnitGraph, neighbor_graph
+from comanifold.baselines._graph_factors import (
+    FactorCosts,
+    FactorProblem,
+    add_masked_product,
+    leading_value,
+    masked_square,
+)
+from comanifold.baselines._graph_solvers import Stopping
+
+
+def small(seed=0, shape=(14, 11), missing=0.4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(shape[0], 2)) @ rng.normal(size=(2, shape[1]))
+    X += 0.3 * rng.normal(size=shape)
+    X[rng.random(shape) < missing] = np.nan
+    X[0], X[1, 1] = np.nan, 0.0  # a row with nothing observed, and an observed zero
+    graphs = neighbor_graph(X, 3), neighbor_graph(X.T, 3)
+    units = [UnitGraph.of(graph).laplacian for graph in graphs]
+    factors = rng.normal(size=(shape[0], 3)), rng.normal(size=(shape[1], 3))
+    return X, FactorProblem(Entries.of_matrix(X), *units), factors, graphs
+
+
+COSTS = FactorCosts(0.3, 0.8, 0.2)
+
+
+def matrices(graphs, costs):
+    rows, columns = (oracle.laplacian(graph) for graph in graphs)
+    return (
+        costs.penalty * np.eye(len(rows)) + costs.row_cost * rows,
+        costs.penalty * np.eye(len(columns)) + costs.column_cost * columns,
+    )
+
+
+def test_kernels():
+    X, problem, (W, H), _ = small()
+    start, place = problem.rows.start, problem.rows.place
+    out = np.ones_like(W)
+    add_masked_product(start, place, W, H, out)
+    np.testing.assert_allclose(out, 1.0 + oracle.masked_product(X, W, H), atol=1e-12)
+    square = masked_square(start, place, problem.X.data, W, H)
+    assert square == pytest.approx(np.nansum((X - W @ H.T) ** 2))
+
+
+def test_objective_and_gradients():
+    X, problem, (W, H), graphs = small(1)
+    A, B = matrices(graphs, COSTS)
+
+    def value(W, H):
+        return oracle.factor_objective(X, W, H, A, B)
+
+    assert problem.objective(W, H, COSTS) == pytest.approx(value(W, H))
+    of_rows, of_columns = problem.gradients(W, H, COSTS)
+    step = 1e-5
+    for factor, gradient in ((W, of_rows), (H, of_columns)):
+        expected = np.empty_like(factor)
+        for place in np.ndindex(factor.shape):
+            before = factor[place]
+            factor[place] = before + step
+            above = value(W, H)
+            factor[place] = before - step
+            expected[place] = (above - value(W, H)) / (2 * step)
+            factor[place] = before
+        np.testing.assert_allclose(gradient, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("costs", [COSTS, FactorCosts(0.05, 0.0, 0.0), FactorCosts(0.0, 1.0, 1.0)])
+def test_the_objective_never_rises_and_ends_at_a_stationary_point(costs):
+    _, problem, factors, _ = small(2)
+    found = problem.solve(costs, Stopping(1e-14, 20_000), factors)
+    assert found.converged
+    assert (np.diff(found.history) <= 1e-12 * found.history[0]).all()
+    before = np.abs(np.concatenate(problem.gradients(*factors, costs))).max()
+    after = np.abs(np.concatenate(problem.gradients(found.W, found.H, costs))).max()
+    assert after < 1e-5 * before
+    assert found.history[-1] == pytest.approx(problem.objective(found.W, found.H, costs))
+
+
+def test_without_graphs_the_minimum_is_that_of_the_nuclear_norm():
+    # (|W|^2 + |H|^2) / 2 is the nuclear norm of W H' at best, so that with enough columns the
+    # objective has the minimum of the convex one.
+    X, *_, graphs = small(3)
+    problem = FactorProblem(Entries.of_matrix(X), None, None)
+    least, _ = oracle.convex_completion(X, *graphs, (0.0, 0.0), penalty=0.8)
+    found = problem.solve(
+        FactorCosts(0.8, 0.0, 0.0), Stopping(1e-12, 5000), problem.start(min(X.shape))
+    )
+    assert found.history[-1] == pytest.approx(least, rel=1e-5)
+
+
+def test_the_start_has_the_leading_singular_vectors():
+    # More than 100 rows and columns: by Lanczos iterations.
+    rng = np.random.default_rng(0)
+    for shape in ((12, 9), (130, 120), (110, 150)):
+        X = rng.normal(size=(shape[0], 3)) @ rng.normal(size=(3, shape[1]))
+        X += 0.01 * rng.normal(size=shape)
+        X[rng.random(shape) < 0.05] = np.nan
+        W, H = FactorProblem(Entries.of_matrix(X), None, None).start(3)
+        U, values, Vt = np.linalg.svd(np.nan_to_num(X))
+        np.testing.assert_allclose(W @ H.T, (U[:, :3] * values[:3]) @ Vt[:3], atol=0.02)
+        assert leading_value((W, H)) == pytest.approx(values[0], rel=1e-3)
+
+
+def test_rank_is_at_most_that_of_a_matrix():
+    X, problem, *_ = small(4)
+    W, H = problem.start(50)
+    assert W.shape[1] == H.shape[1] == min(X.shape)
