@@ -5,6 +5,7 @@ from ._filled_diffusion_map import FilledDiffusionMap, choose_imputer
 from ._masked_isomap import MaskedIsomap
 from ._nlpca import NLPCA
 from ._soft_impute import SoftImpute
+from ._unsupervised_regression import UnsupervisedRegression
 
 __all__ = [
     "NLPCA",
@@ -12,5 +13,6 @@ __all__ = [
     "FilledDiffusionMap",
     "MaskedIsomap",
     "SoftImpute",
+    "UnsupervisedRegression",
     "choose_imputer",
 ]
