@@ -8,6 +8,7 @@ from ._nlpca import NLPCA
 from ._repaired_distances import RepairedDistances
 from ._soft_impute import SoftImpute
 from ._sparse_svd import SparseSVD
+from ._unsupervised_regression import UnsupervisedRegression
 
 __all__ = [
     "NLPCA",
@@ -18,5 +19,6 @@ __all__ = [
     "RepairedDistances",
     "SoftImpute",
     "SparseSVD",
+    "UnsupervisedRegression",
     "choose_imputer",
 ]
