@@ -20,6 +20,7 @@ MODULES = {
     "comanifold.penalties": "Penalties",
     "comanifold.datasets": "Data sets",
     "comanifold.baselines": "Baselines",
+    "comanifold.trees": "Partition trees",
     "comanifold.plotting": "Plotting",
     "comanifold.report": "The report page",
     "comanifold.tables": "Tables in files",

@@ -30,6 +30,7 @@ _MODULES = (
     "preprocessing",
     "report",
     "tables",
+    "trees",
 )
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "preprocessing",
     "report",
     "tables",
+    "trees",
 ]
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
         preprocessing,
         report,
         tables,
+        trees,
     )
     from ._fit.progress import FitProgress
     from .co_clustering import CoCluster, co_cluster

@@ -5,6 +5,7 @@ from ._filled_diffusion_map import FilledDiffusionMap, choose_imputer
 from ._graph_completion import GraphCompletion
 from ._masked_isomap import MaskedIsomap
 from ._nlpca import NLPCA
+from ._questionnaire import Questionnaire
 from ._repaired_distances import RepairedDistances
 from ._soft_impute import SoftImpute
 from ._sparse_svd import SparseSVD
@@ -16,6 +17,7 @@ __all__ = [
     "FilledDiffusionMap",
     "GraphCompletion",
     "MaskedIsomap",
+    "Questionnaire",
     "RepairedDistances",
     "SoftImpute",
     "SparseSVD",
