@@ -20,8 +20,13 @@ from ..baselines import (
     NLPCA,
     ConvexClustering,
     FilledDiffusionMap,
+    GraphCompletion,
     MaskedIsomap,
+    Questionnaire,
+    RepairedDistances,
     SoftImpute,
+    SparseSVD,
+    UnsupervisedRegression,
     choose_imputer,
 )
 from ..datasets import load_lung500, make_linkage, make_linkage2, remove_entries
@@ -134,8 +139,12 @@ class Method:
     is_nested: bool = True
 
 
-def _ours(
-    make: Callable[..., CoManifold], X: Array, modes: Iterable[str], n_components: int, _seed: int
+def _together(
+    make: Callable[..., CoManifold | Questionnaire],
+    X: Array,
+    modes: Iterable[str],
+    n_components: int,
+    _seed: int,
 ) -> Points:
     """Embed all modes by one model."""
     model = make(n_components).fit(X)
@@ -156,6 +165,36 @@ def _nlpca(X: Array, n_components: int, seed: int) -> Array:
 
     best = _best_on_held_out(X, _WEIGHT_DECAYS, lambda X, decay: fit(X, decay, 2).filled_, seed)
     return fit(X, best, 5).embedding_
+
+
+def _unsupervised_regression(X: Array, n_components: int, seed: int) -> Array:
+    return UnsupervisedRegression(n_components, random_state=seed).fit_transform(X)
+
+
+def _sparse_svd(X: Array, n_components: int, _seed: int) -> Array:
+    """Layers of the matrix less the means of the columns."""
+    return SparseSVD(n_components, center="mean").fit_transform(X)
+
+
+def _repaired(method: str, X: Array, n_components: int, _seed: int) -> Array:
+    return RepairedDistances(method, n_components).fit_transform(X)
+
+
+def _robust_pca(X: Array, modes: Iterable[str], n_components: int, _seed: int) -> Points:
+    """Singular vectors of the estimate with the absolute loss."""
+    model = GraphCompletion(loss="l1", n_components=n_components).fit(X)
+    return {mode: getattr(model, f"{mode}_embedding_") for mode in modes}
+
+
+def _on_graphs(
+    regularizer: str, X: Array, modes: Iterable[str], n_components: int, _seed: int
+) -> Points:
+    """Complete the matrix along graphs, then a diffusion map of each mode."""
+    filled = GraphCompletion(regularizer).fit(X).filled_
+    return {
+        mode: DiffusionMap(n_components).fit_transform(filled if mode == "row" else filled.T)
+        for mode in modes
+    }
 
 
 def _filled(imputer: str, X: Array, n_components: int, _seed: int) -> Array:
@@ -216,9 +255,9 @@ OURS = "comanifold"
 PAPER = "comanifold-paper"
 
 METHODS = {
-    OURS: Method("comanifold", "paper", partial(_ours, CoManifold)),
+    OURS: Method("comanifold", "paper", partial(_together, CoManifold)),
     PAPER: Method(
-        "comanifold as in the paper", "paper", partial(_ours, CoManifold.as_in_the_paper)
+        "comanifold as in the paper", "paper", partial(_together, CoManifold.as_in_the_paper)
     ),
     "dm-mean": Method("diffusion map, mean filled", "paper", _separate(partial(_filled, "mean"))),
     "nlpca": Method("non-linear PCA", "paper", _separate(_nlpca), is_nested=False),
@@ -230,9 +269,36 @@ METHODS = {
     "umap-knn": Method(
         "KNN imputation, UMAP", "filled", _separate(partial(_umap, "knn")), is_nested=False
     ),
+    "graph-dirichlet": Method(
+        "completion on graphs, diffusion map", "filled", partial(_on_graphs, "dirichlet")
+    ),
+    "graph-nuclear": Method(
+        "low rank on graphs, diffusion map", "filled", partial(_on_graphs, "nuclear")
+    ),
+    "graph-factors": Method(
+        "factors on graphs, diffusion map", "filled", partial(_on_graphs, "factors")
+    ),
     "dm-masked": Method("diffusion map, masked distances", "distances", _separate(_masked)),
     "isomap": Method("Isomap, nan_euclidean", "distances", _separate(_isomap)),
+    "repaired": Method(
+        "increase-only repair, Isomap", "distances", _separate(partial(_repaired, "increase-only"))
+    ),
+    "shortest": Method(
+        "decrease-only repair, Isomap", "distances", _separate(partial(_repaired, "decrease-only"))
+    ),
+    "kernel": Method(
+        "kernel correction, diffusion map", "distances", _separate(partial(_repaired, "kernel"))
+    ),
     "convex": Method("one-sided convex clustering, diffusion map", "models", _separate(_convex)),
+    "questionnaire": Method("questionnaire", "models", partial(_together, Questionnaire)),
+    "unsupervised": Method(
+        "unsupervised regression",
+        "models",
+        _separate(_unsupervised_regression),
+        is_nested=False,
+    ),
+    "graph-l1": Method("robust PCA on graphs", "models", _robust_pca),
+    "sparse-svd": Method("sparse SVD", "models", _separate(_sparse_svd)),
 }
 
 
@@ -270,4 +336,24 @@ IMPUTATIONS = {
     "knn-columns": Imputation("KNN, near columns", "filled", lambda X: _knn(X.T).T),
     "soft": Imputation("SoftImpute", "filled", lambda X: SoftImpute().fit_transform(X)),
     "iterative": Imputation("iterative regressions", "filled", _iterative),
+    "graph-dirichlet": Imputation(
+        "completion on graphs", "filled", lambda X: GraphCompletion().fit_transform(X)
+    ),
+    "graph-nuclear": Imputation(
+        "low rank on graphs", "filled", lambda X: GraphCompletion("nuclear").fit_transform(X)
+    ),
+    "graph-factors": Imputation(
+        "factors on graphs", "filled", lambda X: GraphCompletion("factors").fit_transform(X)
+    ),
+    "unsupervised": Imputation(
+        "unsupervised regression",
+        "models",
+        lambda X: UnsupervisedRegression(random_state=0).fit(X).filled_,
+    ),
+    "graph-l1": Imputation(
+        "robust PCA on graphs", "models", lambda X: GraphCompletion(loss="l1").fit_transform(X)
+    ),
+    "sparse-svd": Imputation(
+        "sparse SVD", "models", lambda X: SparseSVD(center="mean").fit(X).filled_
+    ),
 }
