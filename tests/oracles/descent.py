@@ -1,10 +1,10 @@
-"""The compiled descent in plain steps of NumPy, for any penalty."""
+"""The descent in plain steps of NumPy, for any penalty."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from comanifold.solvers.kernels import descent
+from comanifold.solvers import descent
 from comanifold.solvers.problem import Iterate, Problem
 
 from . import slow

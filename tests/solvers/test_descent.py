@@ -1,4 +1,4 @@
-"""The compiled descent against the same steps in NumPy, and what it promises."""
+"""The descent against the same steps in NumPy, and what it promises."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,9 @@ from oracles import descent as slow
 from oracles.problems import Exponential, path, random_problem, standardised
 
 from comanifold.penalties import MCP, Linear, Log, Snowflake, compile_penalty
-from comanifold.solvers import fast
-from comanifold.solvers.kernels import descent as kernels
+from comanifold.solvers import descent, fast
+from comanifold.solvers.kernels import blocks, merge, quadratic
+from comanifold.solvers.kernels import descent as descent_kernels
 from comanifold.solvers.problem import Iterate, Problem
 
 PENALTIES = [Snowflake(), Snowflake(1e-6), Log(), Log(0.05), MCP(2.0), Linear(), Exponential(2.0)]
@@ -26,8 +27,17 @@ def start(seed, penalty, *, factor=2.0):
 
 def state_of(iterate, penalty):
     kernel = compile_penalty(penalty).kernel
-    problem = iterate.problem.owned()
-    return problem, kernels.evaluated(problem, iterate.V.copy(), kernel), kernel
+    return descent.State.of(iterate.problem.owned(), iterate.V.copy(), kernel), kernel
+
+
+def n_compiled():
+    """How many versions of each kernel of the descent are compiled."""
+    return {
+        kernel: len(kernel.signatures)
+        for module in (blocks, merge, quadratic, descent_kernels)
+        for kernel in vars(module).values()
+        if hasattr(kernel, "signatures")
+    }
 
 
 @each_penalty
@@ -73,12 +83,13 @@ def test_clusters_are_merged_as_in_numpy(by_pairs):
     for seed in range(30):
         iterate = start(seed, penalty, factor=1.5)
         n_clusters = iterate.V.shape
-        problem, state, kernel = state_of(iterate, penalty)
-        _, fused, *labels = kernels.merged(problem, state, kernel, kernels.LEAST_GAIN, by_pairs)
+        state, kernel = state_of(iterate, penalty)
+        found = descent.merged(state, kernel, by_pairs=by_pairs)
+        fused, rows, columns = found or (state, *map(np.arange, n_clusters))
         expected = slow.merge(iterate, penalty, by_pairs=by_pairs)
         assert fused.objective == pytest.approx(expected.objective(penalty), rel=1e-12)
-        np.testing.assert_array_equal(labels[0][iterate.row_labels], expected.row_labels)
-        np.testing.assert_array_equal(labels[1][iterate.column_labels], expected.column_labels)
+        np.testing.assert_array_equal(rows[iterate.row_labels], expected.row_labels)
+        np.testing.assert_array_equal(columns[iterate.column_labels], expected.column_labels)
         kinds.add(tuple(size < n for size, n in zip(expected.V.shape, n_clusters, strict=True)))
     assert {(True, False), (False, True), (False, False)} <= kinds
 
@@ -88,24 +99,29 @@ def test_arrays_that_are_read_only_are_left_alone():
     problem = iterate.problem
     for array in (problem.counts, problem.means, problem.rows.pairs, problem.rows.weights):
         array.flags.writeable = False
-    n_compiled = len(kernels.descend.signatures)
+    fast.run_descent(start(1, Snowflake()), Snowflake(), fast.CONTINUED, max_iter=1, tol=1e-9)
+    before = n_compiled()
     found = fast.run_descent(iterate, Snowflake(), fast.CONTINUED, max_iter=1, tol=1e-9)
     assert found.outcome.n_iter == 1
-    assert len(kernels.descend.signatures) == n_compiled
+    assert n_compiled() == before
 
 
 def test_it_is_compiled_once_for_all_penalties():
     iterate = start(0, Snowflake())
+    fast.run_descent(iterate, Snowflake(), fast.CONTINUED, max_iter=1, tol=1e-3)
+    before = n_compiled()
+    assert before[descent_kernels.evaluated] == 1
     for penalty in PENALTIES:
         fast.run_descent(iterate, penalty, fast.CONTINUED, max_iter=1, tol=1e-3)
-    assert len(kernels.descend.signatures) == 1
+    assert n_compiled() == before
 
 
 def test_only_what_is_equal_is_fused_where_more_would_raise_the_objective():
     X = np.array([[0.0, 1.0, 3.0], [0.1, 1.1, 3.2], [0.1, 1.1, 3.2], [5.0, 2.0, 7.0]])
     problem = Problem.build(X, path(4), path(3), row_cost=1e-9, column_cost=1e-9)
-    problem, state, kernel = state_of(Iterate.start(problem, X), Snowflake())
-    _, fused, rows, columns = kernels.collapsed(problem, state, kernel, 10.0)
+    state, kernel = state_of(Iterate.start(problem, X), Snowflake())
+    lengths = descent.close_lengths(problem, 10.0)
+    fused, rows, columns = descent.collapsed(state, kernel, lengths)
     np.testing.assert_array_equal(rows, [0, 1, 1, 2])
     np.testing.assert_array_equal(columns, [0, 1, 2])
     assert fused.objective <= state.objective

@@ -8,7 +8,7 @@ from oracles import descent, slow
 from oracles.problems import PENALTIES, path, problems, random_blocks, random_problem
 
 from comanifold.penalties import Snowflake, compile_penalty
-from comanifold.solvers.kernels import descent as kernels
+from comanifold.solvers import descent as solver
 from comanifold.solvers.kernels.merge import agglomerate, pair_bounds
 from comanifold.solvers.problem import Iterate, Problem
 
@@ -19,9 +19,9 @@ by_pairs_or_not = pytest.mark.parametrize("by_pairs", [False, True])
 def merge(problem, U, penalty, *, by_pairs):
     """The labels of what is merged, the objective before, and that after."""
     kernel = compile_penalty(penalty).kernel
-    problem = problem.owned()
-    state = kernels.evaluated(problem, U, kernel)
-    _, fused, *labels = kernels.merged(problem, state, kernel, kernels.LEAST_GAIN, by_pairs)
+    state = solver.State.of(problem.owned(), U, kernel)
+    found = solver.merged(state, kernel, by_pairs=by_pairs)
+    fused, *labels = found or (state, *map(np.arange, U.shape))
     return labels, state.objective, fused.objective
 
 

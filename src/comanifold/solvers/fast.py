@@ -11,7 +11,6 @@ the method of multipliers, which has dual vectors from the start: on the 17 prob
 """
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +23,10 @@ from .certificate import (
     certain_modes,
     find_potentials,
 )
-from .kernels.descent import N_ROOMS, Schedule, descend
+from .descent import Descent, Schedule, run_descent
 from .kernels.quadratic import lower_quadratic_in, quadratic_residual
 from .multipliers import minimise_by_multipliers
-from .problem import Array, Iterate, Outcome, Problem, own
+from .problem import Array, Iterate, Outcome, Problem
 
 # From a start that is no solution of a similar problem, sooner merging or extrapolation would be
 # faster, and end in worse minima.
@@ -48,16 +47,6 @@ _MAX_SPLITS = 8
 
 # Halvings of the step along which clusters are split.
 _MAX_HALVINGS = 20
-
-
-class Descent(NamedTuple):
-    """The result of a descent.
-
-    `gradient_bound` is at least the norm of the gradient on all entries of the matrix.
-    """
-
-    outcome: Outcome
-    gradient_bound: float
 
 
 def minimise_fast(
@@ -101,31 +90,6 @@ def continue_fast(
     if guess is not None and done.outcome.iterate.V.shape != iterate.V.shape:
         guess = guess.centred(problem, iterate)
     return _secure(done, problem, penalty, constant, guess, max_iter=max_iter, tol=tol)
-
-
-def run_descent(
-    iterate: Iterate, penalty: Penalty, schedule: Schedule, *, max_iter: int, tol: float
-) -> Descent:
-    """Descend from an iterate on its own blocks, which stay fused."""
-    compiled = compile_penalty(penalty)
-    blocks, V, labels, history, n_iter, residual, bound = descend(
-        iterate.problem.owned(),
-        own(iterate.V),
-        compiled.kernel,
-        schedule,
-        int(max_iter),
-        float(tol),
-        np.empty((N_ROOMS, iterate.V.size)),
-    )
-    compiled.raise_errors()
-    fused = replace(iterate, problem=Problem.from_plain(blocks), V=V)
-    if V.shape != iterate.V.shape:
-        fused = replace(
-            fused,
-            row_labels=labels[0][iterate.row_labels],
-            column_labels=labels[1][iterate.column_labels],
-        )
-    return Descent(Outcome(fused, history.tolist(), n_iter, stationarity=residual), bound)
 
 
 def tidy(outcome: Outcome, penalty: Penalty) -> Outcome:

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
 from ..penalties import Penalty, get_penalty
-from .kernels import inlined, kernel
 from .kernels.blocks import (
     STEEPEST,
     adjacency_lists,
@@ -65,6 +64,13 @@ class Edges(NamedTuple):
     @property
     def n_nodes(self) -> int:
         return len(self.adjacency[0]) - 1
+
+    def contract(self, labels: NDArray[np.intp], n_clusters: int) -> "Edges":
+        """The edges between the clusters of each label, parallel ones added up."""
+        if n_clusters == self.n_nodes and is_identity(labels):
+            return self
+        pairs, weights = contract_edges(self.pairs, self.weights, labels, n_clusters)
+        return Edges(pairs, weights, adjacency_lists(n_clusters, pairs))
 
     def components(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Labels of the connected components of the chosen edges."""
@@ -178,8 +184,7 @@ class Problem(NamedTuple):
         That mean shortens every edge between columns when rows are fused, and every edge
         between rows when columns are.
         """
-        blocks, values = contract(self.owned(), own(V), own(row_labels), own(column_labels))
-        return Problem.from_plain(blocks), values
+        return contract(self.owned(), own(V), own(row_labels), own(column_labels))
 
     def owned(self) -> "Problem":
         """The problem with arrays that compiled code takes without compiling again."""
@@ -192,12 +197,6 @@ class Problem(NamedTuple):
             float(self.constant),
         )
 
-    @classmethod
-    def from_plain(cls, blocks: tuple) -> "Problem":
-        """The problem of nested tuples, as compiled code returns it."""
-        *arrays, rows, columns, constant = blocks
-        return cls(*arrays, Edges(*rows), Edges(*columns), constant)
-
 
 def own(array: Array) -> Array:
     """The array, or a copy if it is read-only or not in C order: of another type to Numba."""
@@ -205,63 +204,29 @@ def own(array: Array) -> Array:
     return array if flags.writeable and flags.c_contiguous else np.array(array, order="C")
 
 
-def _own_all(arrays: tuple) -> tuple:
-    return tuple(own(array) for array in arrays)
-
-
-@kernel
-def contract(problem, V, row_labels, column_labels):
-    """The problem with the clusters of each label as one, and the mean of V over each block.
-
-    The problem comes as nested tuples, as `plain` makes them.
-    """
+def contract(
+    problem: Problem, V: Array, row_labels: NDArray[np.intp], column_labels: NDArray[np.intp]
+) -> tuple[Problem, Array]:
+    """`Problem.contract` for arrays that compiled code takes."""
+    counts, means, row_sizes, column_sizes, rows, columns, constant = problem
     m, n = n_labels(row_labels), n_labels(column_labels)
     counts, means, values, spread = contract_blocks(
-        V, problem.counts, problem.means, problem.row_sizes, problem.column_sizes,
-        row_labels, column_labels, m, n,
-    )  # fmt: skip
-    row_sizes, column_sizes = np.zeros(m), np.zeros(n)
-    for i in range(V.shape[0]):
-        row_sizes[row_labels[i]] += problem.row_sizes[i]
-    for j in range(V.shape[1]):
-        column_sizes[column_labels[j]] += problem.column_sizes[j]
-    rows = problem.rows.pairs, problem.rows.weights, problem.rows.adjacency
-    columns = problem.columns.pairs, problem.columns.weights, problem.columns.adjacency
-    if not is_identity(row_labels):
-        pairs, weights = contract_edges(rows[0], rows[1], row_labels, m)
-        rows = pairs, weights, adjacency_lists(m, pairs)
-    if not is_identity(column_labels):
-        pairs, weights = contract_edges(columns[0], columns[1], column_labels, n)
-        columns = pairs, weights, adjacency_lists(n, pairs)
-    constant = problem.constant + spread
-    return (counts, means, row_sizes, column_sizes, rows, columns, constant), values
-
-
-@inlined
-def plain(problem):
-    """The problem as nested tuples.
-
-    Compiled code must not return a named tuple: that calls its class, and a pending interrupt
-    would then crash the process.
-    """
-    rows, columns = problem.rows, problem.columns
-    return (
-        problem.counts,
-        problem.means,
-        problem.row_sizes,
-        problem.column_sizes,
-        (rows.pairs, rows.weights, rows.adjacency),
-        (columns.pairs, columns.weights, columns.adjacency),
-        problem.constant,
+        V, counts, means, row_sizes, column_sizes, row_labels, column_labels, m, n
     )
+    contracted = Problem(
+        counts,
+        means,
+        np.bincount(row_labels, row_sizes, m),
+        np.bincount(column_labels, column_sizes, n),
+        rows.contract(row_labels, m),
+        columns.contract(column_labels, n),
+        constant + spread,
+    )
+    return contracted, values
 
 
-@inlined
-def from_plain(blocks):
-    """The problem of nested tuples, in compiled code."""
-    counts, means, row_sizes, column_sizes, rows, columns, constant = blocks
-    edges = Edges(rows[0], rows[1], rows[2]), Edges(columns[0], columns[1], columns[2])
-    return Problem(counts, means, row_sizes, column_sizes, edges[0], edges[1], constant)
+def _own_all(arrays: tuple) -> tuple:
+    return tuple(own(array) for array in arrays)
 
 
 def _bounded(slopes: Array) -> Array:

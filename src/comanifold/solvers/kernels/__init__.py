@@ -7,7 +7,14 @@ the values of m x n blocks, and whatever is written for rows serves columns with
 from numba import njit
 
 # No check for divisions by zero, which would keep loops from being vectorised.
-kernel = njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+# No wrapper for calls from C, which nothing uses and which would be compiled all the same.
+kernel = njit(
+    cache=True,
+    nogil=True,
+    fastmath={"contract", "reassoc"},
+    error_model="numpy",
+    no_cfunc_wrapper=True,
+)
 
 # For a function with few callers: compiled as a part of them and not by itself. Every level of
 # compiled calls makes LLVM optimise all that is below it again.

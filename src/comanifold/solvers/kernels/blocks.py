@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-from . import inlined, kernel
+from . import kernel
 
 # Slopes are at most this: an infinite one times a length of zero would not be a number.
 STEEPEST = 1e300
@@ -329,54 +329,53 @@ def transpose(V, out):
 
 
 @kernel
+def members(labels, n_clusters):
+    """The nodes of each label in their order, and where those of each begin."""
+    start = np.zeros(n_clusters + 1, dtype=np.intp)
+    for label in labels:
+        start[label + 1] += 1
+    for a in range(n_clusters):
+        start[a + 1] += start[a]
+    place = start.copy()
+    nodes = np.empty(labels.shape[0], dtype=np.intp)
+    for i in range(labels.shape[0]):
+        nodes[place[labels[i]]] = i
+        place[labels[i]] += 1
+    return start, nodes
+
+
+@kernel
+def shares(sizes, labels, n_clusters):
+    """The share of each node in the size of its cluster."""
+    total, share = np.zeros(n_clusters), np.empty(sizes.shape[0])
+    for i in range(sizes.shape[0]):
+        total[labels[i]] += sizes[i]
+    for i in range(sizes.shape[0]):
+        share[i] = sizes[i] / total[labels[i]]
+    return share
+
+
+@kernel
 def block_means(V, row_sizes, column_sizes, row_labels, column_labels, m, n):
     """The mean of V over each of the m x n blocks that two sets of labels form."""
-    row_total, column_total = np.zeros(m), np.zeros(n)
-    for i in range(V.shape[0]):
-        row_total[row_labels[i]] += row_sizes[i]
-    for j in range(V.shape[1]):
-        column_total[column_labels[j]] += column_sizes[j]
-    column_share = np.empty(V.shape[1])
-    for j in range(V.shape[1]):
-        column_share[j] = column_sizes[j] / column_total[column_labels[j]]
-    by_row = np.zeros((m, V.shape[1]))
-    for i in range(V.shape[0]):
-        share, v, mean = row_sizes[i] / row_total[row_labels[i]], V[i], by_row[row_labels[i]]
-        for j in range(V.shape[1]):
-            mean[j] += share * column_share[j] * v[j]
-    return _add_columns(by_row, column_labels, n)
-
-
-@kernel
-def _add_columns(rows, labels, n_blocks):
-    """Sums of the columns of each label."""
-    m, n = rows.shape
-    sums = np.zeros((m, n_blocks))
-    in_place = is_identity(labels)
+    start, rows = members(row_labels, m)
+    row_share = shares(row_sizes, row_labels, m)
+    column_share = shares(column_sizes, column_labels, n)
+    means, sums = np.zeros((m, n)), np.empty(V.shape[1])
     for a in range(m):
-        row, total = rows[a], sums[a]
-        if in_place:  # worth a case of its own: it is the frequent one
-            for j in range(n):
-                total[j] = row[j]
-        else:
-            for j in range(n):
-                total[labels[j]] += row[j]
-    return sums
+        for j in range(sums.shape[0]):
+            sums[j] = 0.0
+        for i in rows[start[a] : start[a + 1]]:
+            share, v = row_share[i], V[i]
+            for j in range(sums.shape[0]):
+                sums[j] += share * column_share[j] * v[j]
+        mean = means[a]
+        for j in range(sums.shape[0]):
+            mean[column_labels[j]] += sums[j]
+    return means
 
 
 @kernel
-def _add_rows(rows, labels, n_blocks):
-    """Sums of the rows of each label."""
-    n = rows.shape[1]
-    sums = np.zeros((n_blocks, n))
-    for i in range(rows.shape[0]):
-        row, total = rows[i], sums[labels[i]]
-        for j in range(n):
-            total[j] += row[j]
-    return sums
-
-
-@inlined
 def contract_blocks(
     V, counts, means, row_sizes, column_sizes, row_labels, column_labels, n_row_blocks,
     n_column_blocks,
@@ -386,28 +385,38 @@ def contract_blocks(
     Also half the sum of the squares by which the means of the parts of a block differ from its
     own: what the data term cannot get below.
     """
-    m, n = V.shape
     values = block_means(
         V, row_sizes, column_sizes, row_labels, column_labels, n_row_blocks, n_column_blocks
     )
-    by_row = _add_rows(counts, row_labels, n_row_blocks)
-    new_counts = _add_columns(by_row, column_labels, n_column_blocks)
-    by_row = _add_rows(counts * means, row_labels, n_row_blocks)
-    new_means = _add_columns(by_row, column_labels, n_column_blocks)
-    for a in range(n_row_blocks):
-        for b in range(n_column_blocks):
-            if new_counts[a, b] > 0.0:
-                new_means[a, b] /= new_counts[a, b]
+    start, rows = members(row_labels, n_row_blocks)
+    new_counts = np.zeros((n_row_blocks, n_column_blocks))
+    new_means = np.zeros((n_row_blocks, n_column_blocks))
+    n = V.shape[1]
+    number, total, apart = np.empty(n), np.empty(n), np.empty(n)
     spread = 0.0
-    apart = np.empty((n_row_blocks, n))
     for a in range(n_row_blocks):
         for j in range(n):
-            apart[a, j] = new_means[a, column_labels[j]]
-    for i in range(m):
-        own, mean, count = apart[row_labels[i]], means[i], counts[i]
+            number[j] = total[j] = 0.0
+        for i in rows[start[a] : start[a + 1]]:
+            count, mean = counts[i], means[i]
+            for j in range(n):
+                number[j] += count[j]
+                total[j] += count[j] * mean[j]
+        new_count, new_mean = new_counts[a], new_means[a]
         for j in range(n):
-            difference = mean[j] - own[j]
-            spread += count[j] * difference * difference
+            b = column_labels[j]
+            new_count[b] += number[j]
+            new_mean[b] += total[j]
+        for b in range(n_column_blocks):
+            if new_count[b] > 0.0:
+                new_mean[b] /= new_count[b]
+        for j in range(n):
+            apart[j] = new_mean[column_labels[j]]
+        for i in rows[start[a] : start[a + 1]]:
+            count, mean = counts[i], means[i]
+            for j in range(n):
+                difference = mean[j] - apart[j]
+                spread += count[j] * difference * difference
     return new_counts, new_means, values, 0.5 * spread
 
 

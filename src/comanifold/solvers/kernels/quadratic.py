@@ -32,12 +32,14 @@ def quadratic_residual(
 ):
     """R = counts * (means - V) - Lr(row_w) V diag(column_sizes) - diag(row_sizes) V Lc(column_w).
 
-    Minus the gradient, at V, of the data term plus the quadratic with these edge weights.
+    Minus the gradient, at V, of the data term plus the quadratic with these edge weights. Returns
+    its squared norm over the estimates constant on the blocks.
     """
     m, n = V.shape
     tile, image = new_tile(m, n), new_tile(m, n)
     n_lanes = tile.shape[1]
     by_rows, by_columns = np.empty((n_lanes, n)), np.empty((n_lanes, n))
+    square = 0.0
     for first in range(0, m, n_lanes):
         stop = min(first + n_lanes, m)
         row_laplacian(V, first, stop, rows, row_w, by_rows, first)
@@ -45,8 +47,13 @@ def quadratic_residual(
         for a in range(first, stop):
             v, r, mean, count, size = V[a], R[a], means[a], counts[a], row_sizes[a]
             lr, lc = by_rows[a - first], by_columns[a - first]
+            of_row = 0.0
             for b in range(n):
-                r[b] = count[b] * (mean[b] - v[b]) - column_sizes[b] * lr[b] - size * lc[b]
+                x = count[b] * (mean[b] - v[b]) - column_sizes[b] * lr[b] - size * lc[b]
+                r[b] = x
+                of_row += x * x / column_sizes[b]
+            square += of_row / size
+    return square
 
 
 @kernel
