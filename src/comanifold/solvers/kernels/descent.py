@@ -186,13 +186,13 @@ def merged(problem, state, penalty, least_gain, by_pairs):
     else:
         if rows_may:
             row_labels, row_gain = agglomerate(
-                V, problem.counts, problem.means, row_sizes, column_sizes, rows.pairs, row_costs,
-                row_w, least_gain,
+                V, problem.counts, problem.means, row_sizes, column_sizes, rows, state.row_norms,
+                row_costs, row_w, least_gain,
             )  # fmt: skip
         if columns_may:
             column_labels, column_gain = agglomerate(
-                Vt, counts, means, column_sizes, row_sizes, columns.pairs, column_costs, column_w,
-                least_gain,
+                Vt, counts, means, column_sizes, row_sizes, columns, state.column_norms,
+                column_costs, column_w, least_gain,
             )  # fmt: skip
     # Both modes, or one: the bounds of the two do not add up.
     rows_apart, columns_apart = np.arange(m), np.arange(n)
