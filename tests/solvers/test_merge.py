@@ -51,7 +51,7 @@ def test_agglomeration_against_one_that_recomputes_all_bounds_after_every_merger
     value = problem.objective(V, penalty, norms)
     labels, gain = agglomerate(
         V, problem.counts, problem.means, problem.row_sizes, problem.column_sizes,
-        problem.rows.pairs, problem.rows.weights * penalty.value(norms[0]),
+        problem.rows, norms[0], problem.rows.weights * penalty.value(norms[0]),
         problem.majoriser_weights(penalty, norms)[0], 1e-9,
     )  # fmt: skip
     expected, expected_gain = slow.agglomerate(problem, V, penalty, 1e-9)

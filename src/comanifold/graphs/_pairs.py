@@ -27,6 +27,10 @@ Indices = NDArray[np.intp]
 # pairs, and the embeddings were no truer, on some matrices less so.
 N_SPREAD = 30
 
+# Farther rows are chosen among at most so many, at even steps in the order of their means. Among
+# all, finding them would take most of the time.
+_MOST_FAR = 2048
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -88,8 +92,8 @@ class CandidatePairs:
 
     Distances are those of `masked_distances`, all pairs at a finite one. Of the rows past the
     nearest those at even steps in the order of their distance are taken, so that every range is
-    there. Connected components that share no observed column are linked through the rows whose
-    means are closest, at distances beyond all others.
+    there; of many rows, among a part of them. Connected components that share no observed column
+    are linked through the rows whose means are closest, at distances beyond all others.
 
     Memory grows with the number of rows; the time to find the neighbours with its square.
 
@@ -111,9 +115,8 @@ class CandidatePairs:
 
     def __init__(self, X: Array, n_neighbors: int, *, n_spread: int | None = None):
         n_rows = len(X)
-        ranks = _ranks(n_rows, n_neighbors, N_SPREAD if n_spread is None else n_spread)
-        chosen, lengths = rows_at_ranks(Rows(X), ranks)
-        i, j = np.repeat(np.arange(n_rows), len(ranks)), chosen.ravel()
+        chosen, lengths = _near_and_far(X, n_neighbors, N_SPREAD if n_spread is None else n_spread)
+        i, j = np.repeat(np.arange(n_rows), chosen.shape[1]), chosen.ravel()
         found = j >= 0
         i, j, length = i[found], j[found], lengths.ravel()[found]
         keys = np.minimum(i, j) * n_rows + np.maximum(i, j)
@@ -147,10 +150,22 @@ class CandidatePairs:
         return link_by_pairs(pairs.n_points, each_once(nearest), *ends, self._lengths)
 
 
-def _ranks(n_rows: int, n_neighbors: int, n_spread: int) -> Indices:
-    """Return which of the other rows, in the order of their distance, a row is paired with."""
+def _near_and_far(X: Array, n_neighbors: int, n_spread: int) -> tuple[Indices, Array]:
+    """Return the rows that each row is paired with, the nearest first, and their distances."""
+    n_rows, rows = len(X), Rows(X)
     n_near = min(n_neighbors, n_rows - 1)
-    n_far = n_rows - 1 - n_near
-    n_spread = min(n_spread, n_far)
-    spread = n_near + ((np.arange(n_spread) + 0.5) * n_far / max(n_spread, 1)).astype(np.intp)
-    return np.concatenate([np.arange(n_near), spread])
+    near = np.arange(n_near)
+    if n_rows <= _MOST_FAR:
+        return rows_at_ranks(rows, np.concatenate([near, _spread(n_near, n_rows - 1, n_spread)]))
+    order = np.argsort(np.nanmean(X, axis=1), kind="stable")
+    among = np.sort(order[_spread(0, n_rows, _MOST_FAR)])
+    far = _spread(0, _MOST_FAR - 1, n_spread)
+    nearest, farther = rows_at_ranks(rows, near), rows_at_ranks(rows, far, among=among)
+    return np.hstack([nearest[0], farther[0]]), np.hstack([nearest[1], farther[1]])
+
+
+def _spread(start: int, stop: int, n_wanted: int) -> Indices:
+    """Return the middles of so many equal parts of a range of integers, at most all of them."""
+    n_wanted = min(n_wanted, stop - start)
+    middles = (np.arange(n_wanted) + 0.5) * (stop - start) / max(n_wanted, 1)
+    return start + middles.astype(np.intp)

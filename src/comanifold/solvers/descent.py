@@ -389,14 +389,14 @@ def _neighbors(state: State, penalty: PenaltyKernel, work: WorkArrays) -> tuple[
     of_columns: Mergers = np.arange(V.shape[1]), 0.0
     if may_pay(rows, row_sizes, row_norms, row_costs, row_w, row_slopes, least_gain):
         of_rows = agglomerate(
-            V, counts, means, row_sizes, column_sizes, rows.pairs, row_costs, row_w, least_gain
+            V, counts, means, row_sizes, column_sizes, rows, row_norms, row_costs, row_w, least_gain
         )
     if may_pay(
         columns, column_sizes, column_norms, column_costs, column_w, column_slopes, least_gain
     ):
         of_columns = agglomerate(
-            *_transposed((V, counts, means), work), column_sizes, row_sizes, columns.pairs,
-            column_costs, column_w, least_gain,
+            *_transposed((V, counts, means), work), column_sizes, row_sizes, columns,
+            column_norms, column_costs, column_w, least_gain,
         )  # fmt: skip
     return of_rows, of_columns
 

@@ -2,15 +2,17 @@
 
 `agglomerate` merges neighbours one after the other, each time by an upper bound on the change of
 f. The bound is that of the quadratic majoriser: an edge of length z0 and penalty g costs at most
-g + q / 2 (z^2 - z0^2) at length z, with q = weight Omega'(z0) / z0, and nothing once its ends
-are one. Fusing the clusters a and b at the mean of their members moves them by
+p + q / 2 z^2 at length z, with q = weight Omega'(z0) / z0 and p = g - q / 2 z0^2, and nothing once
+its ends are one; the parabolas of parallel edges add up. Fusing the clusters a and b at the mean of
+their members moves them by
 
     delta_a = s_b / (s_a + s_b) (v_b - v_a),    delta_b = -s_a / (s_a + s_b) (v_b - v_a),
 
 so with the gradient G_a = sum_c q_ac (v_a - v_c) and the degree Q_a = sum_c q_ac of all edges
 but those between a and b, the bound changes by
 
-    <G_a, delta_a> + Q_a |delta_a|^2 / 2 + <G_b, delta_b> + Q_b |delta_b|^2 / 2 - g_ab
+    <G_a, delta_a> + Q_a |delta_a|^2 / 2 + <G_b, delta_b> + Q_b |delta_b|^2 / 2
+    - p_ab - q_ab |v_a - v_b|^2 / 2
 
 plus the change of the data term, whose gradient is kept together with that of the edges as F_a.
 Edges of the other mode only get shorter and are left out. Nothing but the bound's own
@@ -20,10 +22,13 @@ coefficients is needed, so the penalty can be any.
 mode.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from . import inlined, kernel
-from .blocks import column_laplacian, evaluate, first_come_labels, new_tile, row_laplacian
+from .blocks import ZERO, column_laplacian, evaluate, first_come_labels, new_tile, row_laplacian
+from .quadratic import degrees
 
 
 @kernel
@@ -36,10 +41,10 @@ def _root(parent, i):
 
 
 @kernel
-def _bound(V, counts, sizes, other_sizes, F, Q, a, b, shared, own):
+def _bound(V, counts, sizes, other_sizes, F, Q, a, b, shared, offset):
     """The change of the bound when a and b are fused.
 
-    `shared` is the majoriser weight of the edges between them, `own` what those edges cost.
+    `shared` and `offset` are the q and the p of the edge between them.
     """
     total = sizes[a] + sizes[b]
     to_a, to_b = sizes[b] / total, sizes[a] / total
@@ -50,6 +55,7 @@ def _bound(V, counts, sizes, other_sizes, F, Q, a, b, shared, own):
         square += other_sizes[j] * d * d
         slope += d * (to_a * fa[j] - to_b * fb[j])
         curvature += d * d * (to_a * to_a * na[j] + to_b * to_b * nb[j])
+    own = offset + 0.5 * shared * square
     return slope + 0.5 * curvature + _stretch(sizes, Q, a, b, shared) * square - own
 
 
@@ -61,39 +67,82 @@ def _stretch(sizes, Q, a, b, shared):
     return shared + 0.5 * (to_a * to_a * (Q[a] - shared) + to_b * to_b * (Q[b] - shared))
 
 
-@kernel
-def _between(parent, first, following, edge_of, other_of, n_ends, q, g, a, b):
-    """The majoriser weight and the cost of all edges between a and b."""
-    if n_ends[a] > n_ends[b]:
-        a, b = b, a
-    shared, own = 0.0, 0.0
-    end = first[a]
-    while end >= 0:
-        if _root(parent, other_of[end]) == b:
-            shared += q[edge_of[end]]
-            own += g[edge_of[end]]
-        end = following[end]
-    return shared, own
+class _Ends(NamedTuple):
+    """The edges of each cluster, as circular lists of ends that are linked in both directions.
+
+    The ends of the edge e are 2 e and 2 e + 1. Two clusters are joined by one edge at most.
+
+    Attributes
+    ----------
+    node : ndarray of int of shape (2 n_edges,)
+        The node at each end, which may since be part of a cluster.
+    following, preceding : ndarray of int of shape (2 n_edges,)
+    first : ndarray of int of shape (n_nodes,)
+        An end of each cluster, -1 if it has none.
+    q, p : ndarray of shape (n_edges,)
+        The parabola of each edge.
+    same : ndarray of int of shape (n_edges,)
+        A union-find forest: the edge that an edge was added to when they became parallel.
+    """
+
+    node: Any
+    following: Any
+    preceding: Any
+    first: Any
+    q: Any
+    p: Any
+    same: Any
 
 
 @kernel
-def _move(V, F, q, g, fresh, other_sizes, parent, first, following, edge_of, other_of, a, b, delta):
-    """Update gradients and edge costs for a move of a by delta, except for edges to b."""
-    v = V[a]
-    end = first[a]
-    while end >= 0:
-        c = _root(parent, other_of[end])
-        if c != a and c != b:
-            e = edge_of[end]
-            fresh[c] = True
-            growth = 0.0
-            vc, fc = V[c], F[c]
-            for j in range(V.shape[1]):
-                weighted = other_sizes[j] * delta[j]
-                growth += weighted * (2.0 * (v[j] - vc[j]) + delta[j])
-                fc[j] -= q[e] * weighted
-            g[e] += 0.5 * q[e] * growth
-        end = following[end]
+def _unlink(ends, cluster, end):
+    """Remove an end from the list of a cluster."""
+    before, after = ends.preceding[end], ends.following[end]
+    ends.following[before], ends.preceding[after] = after, before
+    if ends.first[cluster] == end:
+        ends.first[cluster] = after if after != end else -1
+
+
+@kernel
+def _move_and_join(ends, F, parent, pulls, met, met_before, fresh, a, b):
+    """Update the gradients of the neighbours of a and b, and join the edges of b to those of a.
+
+    `pulls` are the moves of a and b, times the sizes of the columns. `met` has an entry for each
+    cluster, all below `met_before`, which stay below `met_before` plus the number of edges.
+    """
+    for side in range(2):
+        own, other, pull = (b, a, pulls[1]) if side else (a, b, pulls[0])
+        end = ends.first[own]
+        stop = ends.preceding[end]
+        while True:
+            after, is_last = ends.following[end], end == stop
+            e, c = end // 2, _root(parent, ends.node[end ^ 1])
+            if c == other:  # the edge between the two goes, one end at each turn
+                _unlink(ends, own, end)
+            else:
+                f, weight = F[c], ends.q[e]
+                for j in range(f.shape[0]):
+                    f[j] -= weight * pull[j]
+                fresh[c] = True
+                if side == 0:
+                    met[c] = met_before + e
+                elif met[c] >= met_before:  # a has an edge to it as well
+                    kept = met[c] - met_before
+                    ends.q[kept] += weight
+                    ends.p[kept] += ends.p[e]
+                    ends.same[e] = kept
+                    _unlink(ends, b, end)
+                    _unlink(ends, c, end ^ 1)
+            if is_last:
+                break
+            end = after
+    head, added = ends.first[a], ends.first[b]
+    if head < 0:
+        ends.first[a] = added
+    elif added >= 0:
+        tail, last = ends.preceding[head], ends.preceding[added]
+        ends.following[tail], ends.preceding[added] = added, tail
+        ends.following[last], ends.preceding[head] = head, last
 
 
 @kernel
@@ -154,11 +203,7 @@ def gradient_norms(V, counts, means, row_sizes, column_sizes, rows, columns, row
 def may_pay(edges, sizes, lengths, costs, majoriser, gradients, least_gain):
     """Whether fusing the ends of an edge could lower the bound by `least_gain`, by their norms."""
     pairs, _, adjacency = edges
-    start, _, edge = adjacency
-    Q = np.zeros(sizes.shape[0])
-    for i in range(Q.shape[0]):
-        for k in range(start[i], start[i + 1]):
-            Q[i] += majoriser[edge[k]]
+    Q = degrees(adjacency, majoriser)
     for e in range(pairs.shape[0]):
         a, b = pairs[e, 0], pairs[e, 1]
         if _is_possible(sizes, Q, a, b, majoriser[e], costs[e], lengths[e], gradients, least_gain):
@@ -178,123 +223,115 @@ def _is_possible(sizes, Q, a, b, shared, own, length, gradients, least_gain):
 
 
 @kernel
-def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, majoriser, least_gain):
+def _gradients(V, counts, means, other_sizes, edges, majoriser):
+    """The gradients F of the clusters, and their norms, dual to that of lengths."""
+    m, n = V.shape
+    F, norms = np.empty((m, n)), np.empty(m)
+    row_laplacian(V, ZERO, m, edges.adjacency, majoriser, F, ZERO)
+    for i in range(m):
+        f, v, count, mean = F[i], V[i], counts[i], means[i]
+        total = 0.0
+        for j in range(n):
+            f[j] = other_sizes[j] * f[j] + count[j] * (v[j] - mean[j])
+            total += f[j] * f[j] / other_sizes[j]
+        norms[i] = np.sqrt(total)
+    return F, norms
+
+
+@kernel
+def _linked_ends(edges, lengths, costs, majoriser):
+    """The lists of ends with nothing fused."""
+    pairs, _, adjacency = edges
+    start, _, edge = adjacency
+    n_edges, n_nodes = pairs.shape[0], start.shape[0] - 1
+    ends = _Ends(
+        pairs.reshape(-1), np.empty(2 * n_edges, np.intp), np.empty(2 * n_edges, np.intp),
+        np.full(n_nodes, -1), majoriser.copy(), costs - 0.5 * majoriser * lengths**2,
+        np.arange(n_edges),
+    )  # fmt: skip
+    for i in range(n_nodes):
+        last = -1
+        for k in range(start[i], start[i + 1]):
+            end = 2 * edge[k] + (pairs[edge[k], 0] != i)
+            if last < 0:
+                ends.first[i] = end
+            else:
+                ends.following[last], ends.preceding[end] = end, last
+            last = end
+        if last >= 0:
+            ends.following[last], ends.preceding[ends.first[i]] = ends.first[i], last
+    return ends
+
+
+@kernel
+def agglomerate(V, counts, means, sizes, other_sizes, edges, lengths, costs, majoriser, least_gain):
     """Labels of clusters that lower the bound when fused, and by how much they lower it.
 
     Goes through the edges from the best to the worst, again and again until none is left that
     lowers the bound by `least_gain`. No two edges have the same ends.
     """
     m, n = V.shape
-    n_edges = pairs.shape[0]
+    n_edges = edges.pairs.shape[0]
+    F, norms = _gradients(V, counts, means, other_sizes, edges, majoriser)
+    Q = degrees(edges.adjacency, majoriser)
+    ends = _linked_ends(edges, lengths, costs, majoriser)
+    candidates, n_candidates = np.empty(n_edges, np.intp), 0
+    for e in range(n_edges):
+        a, b = edges.pairs[e, 0], edges.pairs[e, 1]
+        if _is_possible(sizes, Q, a, b, majoriser[e], costs[e], lengths[e], norms, least_gain):
+            candidates[n_candidates] = e
+            n_candidates += 1
     V, counts, sizes = V.copy(), counts.copy(), sizes.copy()
-    q, g = majoriser, costs.copy()
-    F, Q = np.empty((m, n)), np.zeros(m)
-    for i in range(m):
-        f, v, count, mean = F[i], V[i], counts[i], means[i]
-        for j in range(n):
-            f[j] = count[j] * (v[j] - mean[j])
-    parent = np.arange(m)
-    # The edges of each cluster as a linked list: two clusters become one by joining theirs.
-    first, last = np.full(m, -1), np.full(m, -1)
-    following = np.full(2 * n_edges, -1)
-    edge_of, other_of = np.empty(2 * n_edges, dtype=np.intp), np.empty(2 * n_edges, dtype=np.intp)
-    n_ends = np.zeros(m, dtype=np.intp)
-    squares, delta, step, gradient = np.empty(n_edges), np.empty(n), np.empty(n), np.empty(n)
-    for e in range(n_edges):
-        for side in range(2):
-            i = pairs[e, side]
-            end = 2 * e + side
-            edge_of[end], other_of[end] = e, pairs[e, 1 - side]
-            following[end] = first[i]
-            first[i] = end
-            if last[i] < 0:
-                last[i] = end
-            n_ends[i] += 1
-            Q[i] += q[e]
-        a, b = pairs[e, 0], pairs[e, 1]
-        va, vb, fa, fb = V[a], V[b], F[a], F[b]
-        square = 0.0
-        for j in range(n):
-            d = va[j] - vb[j]
-            square += other_sizes[j] * d * d
-            delta[j] = q[e] * other_sizes[j] * d
-        for j in range(n):
-            fa[j] += delta[j]
-        for j in range(n):
-            fb[j] -= delta[j]
-        squares[e] = square
-    # The norm of the gradient of each cluster, dual to that of lengths.
-    norms = np.empty(m)
-    for i in range(m):
-        f = F[i]
-        total = 0.0
-        for j in range(n):
-            total += f[j] * f[j] / other_sizes[j]
-        norms[i] = np.sqrt(total)
-    possible = np.empty(n_edges, dtype=np.bool_)
-    for e in range(n_edges):
-        a, b = pairs[e, 0], pairs[e, 1]
-        length = np.sqrt(squares[e])
-        possible[e] = _is_possible(sizes, Q, a, b, q[e], g[e], length, norms, least_gain)
-
-    gained = 0.0
-    change = np.empty(n_edges)
-    fresh = np.ones(m, dtype=np.bool_)
-    while True:
-        # Only where a cluster or its neighbour has moved can a fusion have come to pay.
-        for e in range(n_edges):
-            a, b = _root(parent, pairs[e, 0]), _root(parent, pairs[e, 1])
-            change[e] = 0.0
-            if a != b and (fresh[a] or fresh[b]) and possible[e]:
-                shared, own = _between(
-                    parent, first, following, edge_of, other_of, n_ends, q, g, a, b
-                )
-                change[e] = _bound(V, counts, sizes, other_sizes, F, Q, a, b, shared, own)
-        possible[:] = True
-        order = _sorted_below(change, -least_gain)
-        if order.shape[0] == 0:
-            break
+    parent, met, n_mergers = np.arange(m), np.full(m, -1), 0
+    change, pulls, gained = np.empty(n_edges), np.empty((2, n)), 0.0
+    fresh = np.empty(m, dtype=np.bool_)
+    while n_candidates > 0:
+        for k in range(n_candidates):
+            e = candidates[k]
+            a, b = _root(parent, ends.node[2 * e]), _root(parent, ends.node[2 * e + 1])
+            change[k] = _bound(V, counts, sizes, other_sizes, F, Q, a, b, ends.q[e], ends.p[e])
         fresh[:] = False
-        merged = False
-        for e in order:
-            a, b = _root(parent, pairs[e, 0]), _root(parent, pairs[e, 1])
+        for k in _sorted_below(change[:n_candidates], -least_gain):
+            e = _root(ends.same, candidates[k])
+            a, b = _root(parent, ends.node[2 * e]), _root(parent, ends.node[2 * e + 1])
             if a == b:
                 continue
-            shared, own = _between(parent, first, following, edge_of, other_of, n_ends, q, g, a, b)
-            lowered = _bound(V, counts, sizes, other_sizes, F, Q, a, b, shared, own)
+            shared = ends.q[e]
+            lowered = _bound(V, counts, sizes, other_sizes, F, Q, a, b, shared, ends.p[e])
             if not lowered < -least_gain:
                 continue
-            merged = True
             gained -= lowered
             to_a, to_b = sizes[b] / (sizes[a] + sizes[b]), sizes[a] / (sizes[a] + sizes[b])
-            # The gradient of the edges between a and b goes, all else follows the move.
+            # The gradient of the edge between a and b goes, all else follows the move.
             va, vb, fa, fb, na, nb = V[a], V[b], F[a], F[b], counts[a], counts[b]
             rest = (Q[a] - shared) * to_a - (Q[b] - shared) * to_b
             for j in range(n):
                 d = vb[j] - va[j]
-                step[j] = d
-                gradient[j] = fa[j] + fb[j] + d * (to_a * na[j] - to_b * nb[j])
-                gradient[j] += other_sizes[j] * d * rest
-            for moved, fixed, share in ((a, b, to_a), (b, a, -to_b)):
-                for j in range(n):
-                    delta[j] = share * step[j]
-                _move(
-                    V, F, q, g, fresh, other_sizes, parent, first, following, edge_of, other_of,
-                    moved, fixed, delta,
-                )  # fmt: skip
-            for j in range(n):
-                va[j] += to_a * step[j]
+                weighted = other_sizes[j] * d
+                pulls[0, j], pulls[1, j] = to_a * weighted, -to_b * weighted
+                fa[j] += fb[j] + d * (to_a * na[j] - to_b * nb[j]) + weighted * rest
+                va[j] += to_a * d
                 na[j] += nb[j]
-                fa[j] = gradient[j]
+            _move_and_join(ends, F, parent, pulls, met, n_mergers * n_edges, fresh, a, b)
             sizes[a] += sizes[b]
             Q[a] += Q[b] - 2.0 * shared
             parent[b] = a
-            following[last[a]] = first[b]
-            last[a] = last[b]
-            n_ends[a] += n_ends[b]
             fresh[a] = True
-        if not merged:
-            break
+            n_mergers += 1
+        # Only where a cluster or its neighbour has moved can a fusion have come to pay.
+        n_candidates = 0
+        for i in range(m):
+            if not fresh[i] or parent[i] != i or ends.first[i] < 0:
+                continue
+            end = ends.first[i]
+            while True:
+                other = _root(parent, ends.node[end ^ 1])
+                if i < other or not fresh[other]:  # of two fresh ends the first
+                    candidates[n_candidates] = end // 2
+                    n_candidates += 1
+                end = ends.following[end]
+                if end == ends.first[i]:
+                    break
     for i in range(m):
         parent[i] = _root(parent, i)
     return first_come_labels(parent), gained

@@ -16,7 +16,7 @@ from .blocks import ZERO, column_laplacian, new_tile, row_laplacian
 
 
 @kernel
-def _degrees(adjacency, weights):
+def degrees(adjacency, weights):
     """The sum of the weights of the edges of each node."""
     start, _, edge = adjacency
     degrees = np.zeros(start.shape[0] - 1)
@@ -80,7 +80,7 @@ def lower_quadratic_in(
     AP are room for two more matrices.
     """
     m, n = V.shape
-    row_degree, column_degree = _degrees(rows, row_w), _degrees(columns, column_w)
+    row_degree, column_degree = degrees(rows, row_w), degrees(columns, column_w)
     tile, image = new_tile(m, n), new_tile(m, n)
     n_lanes = tile.shape[1]
     by_columns = np.empty((n_lanes, n))
