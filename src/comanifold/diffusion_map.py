@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._embedding.affinities import (
     affinities,
+    count_components,
     refuse_asymmetric,
     row_sums,
     scaled,
@@ -61,7 +61,8 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         removes the influence of the density (Coifman and Lafon 2006).
     eigen_solver : {"auto", "dense", "arpack"}, default="auto"
         "dense" computes eigenvectors by LAPACK, "arpack" by Lanczos iterations, with a dense
-        solver as a fallback. "auto" is "dense" up to 1,500 points.
+        solver as a fallback. "auto" is "dense" up to 400 points, and up to 1,500 if few
+        iterations do not suffice.
     random_state : int, RandomState or None, default=0
         For the start vector of the Lanczos iterations.
 
@@ -245,10 +246,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 
 def _warn_if_disconnected(walk: Any) -> None:
-    # A stored affinity of zero is not an edge.
-    if not (sparse.issparse(walk) and walk.data.all()):
-        walk = sparse.csr_array(walk != 0.0)
-    n_parts = connected_components(walk, directed=False)[0]
+    n_parts = count_components(walk)
     if n_parts > 1:
         warnings.warn(
             f"the affinities fall into {n_parts} connected components: the embedding separates "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 Array = NDArray[np.float64]
 
@@ -25,7 +26,9 @@ def refuse_asymmetric(distances: Any) -> None:
         difference = abs(distances - T)
         symmetric = difference.nnz == 0 or difference.max() <= 1e-8 * distances.data.max()
     else:
-        symmetric = np.allclose(distances, distances.T, rtol=1e-8, atol=0.0)
+        symmetric = np.array_equal(distances, distances.T) or np.allclose(
+            distances, distances.T, rtol=1e-8, atol=0.0
+        )
     if not symmetric:
         raise ValueError(
             "distances must be symmetric: X differs from its transpose. Take the mean of the two, "
@@ -108,6 +111,38 @@ def _with_data(A: Any, entries: Any, data: Array) -> Any:
 def _or_zero(least: Array) -> Array:
     """Return the values with zero for infinite ones."""
     return np.where(np.isfinite(least), least, 0.0)
+
+
+def count_components(A: Any, least: float = 0.0) -> int:
+    """Return the number of connected components of points with affinities above `least`.
+
+    Parameters
+    ----------
+    A : ndarray or sparse array of shape (n_points, n_points)
+        Symmetric.
+    least : float, default=0.0
+    """
+    if sparse.issparse(A):
+        is_linked = A.data > least
+        linked = A if is_linked.all() else least < A
+    else:
+        linked = least < A
+        if _reaches_all(linked):  # faster than to make a sparse matrix of many entries
+            return 1
+        linked = sparse.csr_array(linked)
+    return int(connected_components(linked, directed=False)[0])
+
+
+def _reaches_all(linked: NDArray[np.bool_]) -> bool:
+    """Return True if every point can be reached from the first."""
+    reached = np.zeros(len(linked), dtype=bool)
+    last = np.zeros(1, dtype=np.intp)
+    reached[0] = True
+    while last.size:
+        new = linked[last].any(axis=0) & ~reached
+        reached |= new
+        last = np.flatnonzero(new)
+    return bool(reached.all())
 
 
 def row_sums(A: Any) -> Array:

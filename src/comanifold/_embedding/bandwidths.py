@@ -109,6 +109,12 @@ def _distances_to_neighbor(distances: Any, q: int) -> Array:
     For fitted points that is the distance to the q-th neighbour, since the smallest distance is
     that of a point to itself; for new points the same rule makes the map continuous.
     """
+    if not sparse.issparse(distances) and distances.size and np.isfinite(distances).all():
+        last = min(q, distances.shape[1] - 1)
+        found = np.partition(distances, last, axis=1)[:, last]
+        same = np.flatnonzero(found == 0.0)  # q or more duplicates
+        found[same] = _smallest_positive(distances[same])
+        return found
     if sparse.issparse(distances):
         bounds = zip(distances.indptr[:-1], distances.indptr[1:], strict=True)
         rows = [distances.data[start:stop] for start, stop in bounds]

@@ -11,21 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lobpcg, splu
 from sklearn.utils import check_random_state
+
+from .affinities import count_components
 
 Array = NDArray[np.float64]
 Eigenpairs = tuple[Array, Array]
 
-# Up to this many points the dense solver is used.
-_DENSE = 1500
+# Up to this many points the dense solver is used, of a dense matrix up to fewer: with more, few
+# Lanczos iterations come first.
+_DENSE, _FEW_POINTS = 1500, 400
 
 # Up to this many points (3 GB) the dense solver is used if the iterations have failed.
 _MOST_DENSE = 20_000
 
-# Restarts of plain iterations, after which others follow.
-_MOST_RESTARTS = 20
+# Restarts of plain iterations, after which others follow; and where the dense solver follows, which
+# takes as long as so many restarts of a basis of so many vectors.
+_MOST_RESTARTS, _FEW_RESTARTS = 20, 4
+_BASIS = 30
 
 # Iterations with a preconditioner: at most so many aggregates, of at least so many points on
 # average, vectors beyond those that are wanted, and steps; and the largest residual norm.
@@ -69,7 +73,9 @@ def leading_eigenvectors(
         For the start vector of the iterations.
     """
     n_points = S.shape[0]
-    use_dense = n_points <= _DENSE if solver == "auto" else solver == "dense"
+    use_dense = solver == "dense"
+    if solver == "auto":
+        use_dense = n_points <= (_DENSE if sparse.issparse(S) else _FEW_POINTS)
     if use_dense or n_components > n_points // 4:
         values, vectors = _dense(S, n_components, known)
     else:
@@ -109,19 +115,48 @@ def _largest_of_all(A: Array, n_pairs: int) -> Eigenpairs:
     return values[-n_pairs:], vectors[:, -n_pairs:]
 
 
+class _Deflated(LinearOperator):
+    """S with the eigenvalue of the known eigenvector lowered from 1 to -1."""
+
+    def __init__(self, S: Any, known: Array):
+        super().__init__(float, S.shape)
+        self._S, self._known = S, known
+
+    def _matvec(self, x: Array) -> Array:
+        return self._S @ x - (2.0 * (self._known @ x)) * self._known
+
+    # Without the checks of the base class, which take longer than a product with few points.
+    matvec = _matvec
+
+    def _matmat(self, X: Array) -> Array:
+        return self._S @ X - np.multiply.outer(self._known, 2.0 * (self._known @ X))
+
+
+class _Projected(LinearOperator):
+    """An operator on the vectors that are orthogonal to some orthonormal ones."""
+
+    def __init__(self, operator: LinearOperator, vectors: Array):
+        super().__init__(float, operator.shape)
+        self._operator, self._vectors = operator, vectors
+
+    def _matvec(self, x: Array) -> Array:
+        return self._project(self._operator.matvec(self._project(x)))
+
+    matvec = _matvec
+
+    def _project(self, x: Array) -> Array:
+        return x - self._vectors @ (self._vectors.T @ x)
+
+
 def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Eigenpairs:
     """Return the largest eigenpairs in ascending order, by Lanczos iterations if they converge."""
     n_points = S.shape[0]
     S = _without_nothing(S)
     start = check_random_state(random_state).uniform(-1.0, 1.0, n_points)
 
-    def multiply(x: Array) -> Array:
-        return S @ x - np.multiply.outer(known, 2.0 * (known @ x))
-
-    operator = LinearOperator(S.shape, matvec=multiply, matmat=multiply, dtype=float)
+    operator = _Deflated(S, known)
     # Each connected component has an eigenvalue of 1, up to rounding errors.
-    linked = S if sparse.issparse(S) else sparse.csr_array(S > _NOTHING)
-    n_ones = min(connected_components(linked, directed=False)[0] - 1, n_components)
+    n_ones = min(count_components(S, _NOTHING) - 1, n_components)
     # With a larger basis than by default, many vectors converge in fewer products.
     n_basis = min(max(2 * n_components + 12, 20), n_points)
     options = {"k": n_components, "which": "LA", "v0": start, "tol": 1e-12, "ncv": n_basis}
@@ -132,6 +167,9 @@ def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Ei
             lambda: _preconditioned(S, n_components, known),
             lambda: _factored(S, known, options),
         ]
+    elif n_points <= _DENSE:
+        options["ncv"] = max(n_basis, _BASIS)
+        attempts = [lambda: eigsh(operator, maxiter=_FEW_RESTARTS, **options)]
     for attempt in attempts:
         try:
             values, vectors = attempt()
@@ -267,16 +305,9 @@ def _are_eigenpairs(A: Any, values: Array, vectors: Array, n_components: int) ->
 
 def _misses_larger(operator: LinearOperator, values: Array, vectors: Array, start: Array) -> bool:
     """Return True if an eigenvalue above the least was missed, by iterations orthogonal to all."""
-
-    def multiply(x: Array) -> Array:
-        x = np.ravel(x)
-        x = operator.matvec(x - vectors @ (vectors.T @ x))
-        return x - vectors @ (vectors.T @ x)
-
-    rest = LinearOperator(operator.shape, matvec=multiply, dtype=float)
     try:
         largest = eigsh(
-            rest,
+            _Projected(operator, vectors),
             k=1,
             which="LA",
             v0=start[::-1],

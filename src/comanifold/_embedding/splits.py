@@ -45,7 +45,7 @@ _RIDGE = 0.05
 _N_MODES = 19
 
 # Of more points, modes are computed by Lanczos iterations.
-_MOST_DENSE = 300
+_MOST_DENSE = 400
 
 # The number of neighbours is the square root of the number of points times one of these, within
 # bounds. With fewer, chance gaps between few points look like valleys.

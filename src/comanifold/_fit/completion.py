@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.linalg import get_lapack_funcs
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..model_selection import HeldOut
@@ -50,9 +51,10 @@ _PATIENCE = 2
 _HARDLY_BETTER, _CLEARLY_WORSE, _HAS_FALLEN = 0.001, 0.05, 0.9
 
 # Iterations for one ridge: at most so many, and fewer once the estimates change by less than this
-# part of the deviation that the ridge allows. Conjugate gradient steps in each.
+# part of the deviation that the ridge allows. Conjugate gradient steps in each; more of them do not
+# save iterations.
 _MAX_ITER, _TOL = 10, 0.05
-_N_STEPS = 4
+_N_STEPS = 2
 
 # Above so many rows and columns the covariance is a low-rank matrix plus a diagonal one, up to a
 # second number only while its rank is less than a quarter of the columns; and its largest rank.
@@ -440,9 +442,8 @@ class _Precision:
     def _of_full_rank(cls, X: Array, diagonal: Array) -> "_Precision":
         covariance = X.T @ X
         covariance /= len(X)
-        covariance[np.diag_indices(len(diagonal))] += diagonal
-        dense = np.linalg.inv(covariance)
-        dense = 0.5 * (dense + dense.T)
+        covariance.flat[:: len(diagonal) + 1] += diagonal
+        dense = _symmetric_inverse(covariance)
         return cls(np.diag(dense).copy(), dense=dense)
 
     @classmethod
@@ -477,6 +478,19 @@ class _Precision:
             np.matmul(X, self.dense, out=out)
         else:
             np.matmul((X @ self.factor) @ self.core, self.factor.T, out=out)
+
+
+def _symmetric_inverse(A: Array) -> Array:
+    """Return the inverse of a symmetric matrix, which is positive definite but for rounding."""
+    factor, invert = get_lapack_funcs(("potrf", "potri"), (A,))
+    root, failed = factor(A)
+    if failed:
+        inverse = np.linalg.inv(A)
+        return 0.5 * (inverse + inverse.T)
+    upper, _ = invert(root, overwrite_c=True)
+    inverse = upper + upper.T
+    inverse.flat[:: len(A) + 1] *= 0.5
+    return inverse
 
 
 def _sum_of_squares(X: Array) -> float:

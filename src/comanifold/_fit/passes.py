@@ -162,7 +162,8 @@ def run_passes(
     weights = ScaleWeights(judgement.scale_weights, start, settings.traversal, stride)
     swept = _sweep_last_pass(inputs, weights, settings, execution)
     execution.progress.begin_step("distances")
-    completions = _add_completions(X, judgement.completion_weights, paths[0], swept)
+    known = (kind, step), inputs.completed
+    completions = _add_completions(X, judgement.completion_weights, paths[0], swept, known)
     return _result(inputs, swept, completions, judgement)
 
 
@@ -362,15 +363,26 @@ def _without_effects(stacking: Stacking, has_effects: NDArray[np.bool_]) -> tupl
 
 
 def _add_completions(
-    X: Array, weights: dict[PathKind, dict[int, float]], paths: PathsOfFold, swept: Sweep
+    X: Array,
+    weights: dict[PathKind, dict[int, float]],
+    paths: PathsOfFold,
+    swept: Sweep,
+    known: tuple[Member, Array],
 ) -> list[Completion]:
     """Add the completions that have a weight to the distances; return them.
 
-    They are solved from those without the entries of a fold.
+    They are solved from those without the entries of a fold. One is known: X filled in by it.
     """
     completions = []
     labels = np.arange(X.shape[0]), np.arange(X.shape[1])
+    (known_kind, known_step), filled = known
     for kind, steps in weights.items():
+        if kind == known_kind and steps.keys() == {known_step}:
+            swept.metric.add(filled, *labels, steps[known_step])
+            completions.append(
+                Completion(kind.effects, kind.variance, known_step, steps[known_step])
+            )
+            continue
         path = continue_path(X, paths[kind].best, min(steps))
         for step in range(min(steps), max(steps) + 1):
             if step > min(steps):
