@@ -5,7 +5,7 @@ import os
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,7 +44,7 @@ from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
 from ._fit.combination import entry_variances
 from ._fit.expected_time import expected_steps
-from ._fit.passes import SurfaceResult, run_passes
+from ._fit.passes import MOST_ENTRIES_AT_ONCE, SurfaceResult, run_passes
 from ._fit.progress import (
     CallbackSupportMixin,
     FitProgress,
@@ -62,6 +62,7 @@ from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
 from ._io.model_format import read_model, write_model
 from ._parallel import single_threaded_blas
+from ._tasks import Task, Tasks
 from ._validation import (
     check_choice,
     check_count,
@@ -92,6 +93,25 @@ _PAPER = {
     "first_graphs": "masked",
     "traversal": "paper",
 }
+
+
+class _Points(NamedTuple):
+    """The rows or columns of the filled-in matrix, and the task to find groups of them."""
+
+    mode: str
+    filled: Array
+    linear: Array
+    p_value: float
+    groups: Task
+
+
+def _clusters(
+    groups: tuple[Labels, float], filled: Array, observed: Mask, order: Labels, seed: Any
+) -> Clusters:
+    """Return the clusters of the observed points, numbered along an order."""
+    labels, evidence = groups
+    labels = renumbered(_expand_labels(labels, observed), order)[observed]
+    return Clusters(labels, evidence, point_confidence(filled, labels, seed))
 
 
 def _can_transform(model: Any) -> bool:
@@ -417,21 +437,16 @@ class CoManifold(
         warn_of_unobserved("column", np.flatnonzero(~matrix.observed_columns))
         warn_of_outliers(data, matrix.outliers, names, column_names)
         warn_of_stride(matrix.stride)
-        with (
-            log_to_stderr(self.verbose),
-            open_checkpoint(self.checkpoint, data, settings) as checkpoint,
-        ):
-            execution = Execution(self.n_jobs, checkpoint, reporter)
-            result = run_passes(matrix.values, settings, execution, stride=matrix.stride)
-        warn_of_unconverged(result.scales, self.tol)
-        reporter.begin_step("structure")
-        p_values = structure_p_values(matrix.values)
-        row, column = (
-            self._mode_state(mode, result, matrix, p_value, own_names, reporter)
-            for mode, p_value, own_names in zip(
-                ("row", "column"), p_values, (names, column_names), strict=True
-            )
-        )
+        with self._tasks(matrix.values.size) as tasks:
+            p_values = tasks.add(structure_p_values, matrix.values, late=True)
+            with (
+                log_to_stderr(self.verbose),
+                open_checkpoint(self.checkpoint, data, settings) as checkpoint,
+            ):
+                execution = Execution(self.n_jobs, checkpoint, reporter, tasks)
+                result = run_passes(matrix.values, settings, execution, stride=matrix.stride)
+            warn_of_unconverged(result.scales, self.tol)
+            row, column = self._mode_states(result, matrix, p_values, execution)
         self._set_state(
             FittedState(
                 data=data,
@@ -448,8 +463,8 @@ class CoManifold(
                 errors=result.errors,
                 blocks=result.blocks,
                 ignored_entries=np.argwhere(matrix.outliers),
-                row=row,
-                column=column,
+                row=replace(row, names=names),
+                column=replace(column, names=column_names),
             )
         )
         reporter.end_fit(X)
@@ -477,17 +492,48 @@ class CoManifold(
         X = missing_to_nan(X, self.absent)
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
 
-    def _mode_state(
+    def _tasks(self, n_entries: int) -> Tasks:
+        """Return the threads of a fit to a matrix with so many entries."""
+        # Which call draws first from a generator must not depend on threads.
+        has_generator = isinstance(self.random_state, np.random.RandomState)
+        overlap = n_entries <= MOST_ENTRIES_AT_ONCE and not has_generator
+        return Tasks(self.n_jobs, overlap=overlap)
+
+    def _mode_states(
         self,
-        mode: str,
         result: SurfaceResult,
         matrix: StandardisedMatrix,
-        p_value: float,
-        names: NDArray[Any] | None,
-        reporter: ProgressReporter,
+        p_values: Task,
+        execution: Execution,
+    ) -> tuple[ModeState, ModeState]:
+        """Return the states of rows and columns: embedded, ordered and clustered."""
+        execution.progress.begin_step("structure")
+        filled = result.filled, result.filled.T
+        linear = result.completed, result.completed.T
+        if not np.isnan(matrix.values).any():
+            linear = filled
+        points = [
+            _Points(mode, *of_mode, execution.tasks.add(find_groups, *of_mode))
+            for mode, *of_mode in zip(
+                ("row", "column"), filled, linear, p_values.result(), strict=True
+            )
+        ]
+        row, column = (self._mode_state(some, result, matrix, execution) for some in points)
+        return row, column
+
+    def _mode_state(
+        self,
+        points: "_Points",
+        result: SurfaceResult,
+        matrix: StandardisedMatrix,
+        execution: Execution,
     ) -> ModeState:
-        """Return the state of a mode: its points embedded, ordered and clustered."""
-        reporter.begin_step("embedding")
+        """Return the state of a mode.
+
+        Only this thread calls estimators, as those of other packages may not allow for threads.
+        """
+        mode, filled = points.mode, points.filled
+        execution.progress.begin_step("embedding")
         distances = matrix.scale * getattr(result, f"{mode}_distances")
         observed = getattr(matrix, f"observed_{mode}s")
         embedding = make_embedding(
@@ -498,17 +544,13 @@ class CoManifold(
         )
         coordinates = np.asarray(embedding.fit_transform(_sorted_for(embedding, distances)))
         order = embedding_order(_expand_rows(coordinates, observed))
-        reporter.begin_step("clusters")
-        filled, linear = result.filled, result.completed
-        if mode == "column":
-            filled, linear = filled.T, linear.T
-        if not np.isnan(matrix.values).any():
-            linear = filled
-        labels, evidence = find_groups(filled, linear, p_value)
-        wanted = for_both(self.n_clusters)[mode == "column"]
-        if wanted is not None and wanted != labels.max() + 1:
-            labels, evidence = group_into(filled, wanted, self._seed()), 0.0
-        labels = renumbered(_expand_labels(labels, observed), order)[observed]
+        execution.progress.begin_step("clusters")
+        groups, wanted = points.groups, for_both(self.n_clusters)[mode == "column"]
+        if wanted is not None and wanted != groups.result()[0].max() + 1:
+            groups = group_into(filled, wanted, self._seed()), 0.0
+        clusters = execution.tasks.add(
+            _clusters, groups, filled, observed, order, self._seed()
+        ).result()
         return ModeState(
             graph=getattr(result, f"{mode}_graph"),
             distances=distances,
@@ -516,11 +558,11 @@ class CoManifold(
             coordinates=coordinates,
             order=order,
             variances=matrix.scale**2 * getattr(result, f"{mode}_variances"),
-            p_value=p_value,
-            labels=labels,
-            evidence=evidence,
-            confidence=point_confidence(filled, labels, self._seed()),
-            names=names,
+            p_value=points.p_value,
+            labels=clusters.labels,
+            evidence=clusters.evidence,
+            confidence=clusters.point_confidence,
+            names=None,
         )
 
     def _seed(self) -> Any:
