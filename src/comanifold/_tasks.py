@@ -33,7 +33,8 @@ class Task:
     def result(self) -> Any:
         """Return the result of the call, or raise its error.
 
-        The thread that asks makes the call if no other has begun it, and others while it waits.
+        The thread that asks makes the call if no other has begun it, and others while it waits,
+        whose errors it raises as well.
         """
         self._tasks._finish_one_of([self])
         return self._outcome()

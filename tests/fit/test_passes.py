@@ -13,9 +13,9 @@ from comanifold._fit.passes import (
     _best_completion,
     _known,
     _without_effects,
-    prepare_first_pass,
     run_passes,
 )
+from comanifold._fit.prepare import prepare_first_pass
 from comanifold._fit.progress import ProgressReporter
 from comanifold._fit.settings import Execution, check_settings
 from comanifold._fit.sweep import CostWeights, Outputs, sweep

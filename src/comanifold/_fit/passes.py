@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from .._parallel import check_backend, is_distributed, plain_interrupts
 from .._tasks import Task, Tasks
-from ..graphs import CandidatePairs, Graph, Pairs
+from ..graphs import Graph
 from ..metrics import MultiScaleMetric, add_variances
 from ..model_selection import HeldOut, held_out_folds
-from ..solvers import Scale, SolverOptions, Surface
+from ..solvers import Scale
 from .combination import (
     ErrorModel,
     HeldOutPredictions,
@@ -30,6 +30,7 @@ from .completion import (
     predict_along_path,
 )
 from .messages import SharedMatrix
+from .prepare import CompletedMatrix, FirstScale, begin_passes, complete, prepare_next_pass
 from .settings import Execution, Settings
 from .sweep import (
     Blocks,
@@ -54,10 +55,6 @@ _PAPER_ALPHA = -0.5
 # than this part and this number, in which observed entries have variance one. Members that do not
 # lower it by themselves are not tried.
 _NO_GAIN, _NO_ERROR = 2e-3, 1e-6
-
-# The first scale of larger matrices is solved from that of a fold. From the start, which takes
-# longer, the estimates predict slightly better.
-_LARGE = 200_000
 
 # Each step takes memory for some copies of the matrix: those of larger matrices are taken one after
 # the other, and only the paths of a surface at the same time.
@@ -131,15 +128,18 @@ def run_passes(
         execution = replace(execution, matrix=SharedMatrix(X))
     if folds:
         return _run_with_folds(X, folds, settings, execution, stride)
-    matrix = execution.tasks.add(_complete, X, settings)
-    begun = _begin_passes(matrix, settings, stride, execution.tasks)
+    matrix = execution.tasks.add(complete, X, settings)
+    begun = begin_passes(matrix, settings, stride, execution.tasks)
     inputs = _prepare_last_pass(begun, settings, execution, "pass")
     alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
     swept = _sweep_last_pass(inputs, CostWeights(alpha), settings, execution)
     if settings.learns_weights:
         swept.normalise()
     execution.progress.begin_step("distances")
-    return _result(inputs, swept, [], _Judgement.empty(X.shape))
+    nowhere = np.zeros(0, dtype=np.intp)
+    held_out = HeldOutPredictions(nowhere, nowhere, nowhere, np.zeros(0))
+    errors = ErrorModel.fit(np.zeros(0), nowhere, nowhere, X.shape)
+    return _result(inputs, swept, [], held_out, errors)
 
 
 def _run_with_folds(
@@ -162,7 +162,7 @@ def _run_with_folds(
     first = None
     for fold, of_fold in zip(folds, plain, strict=True):
         matrix = tasks.add(_complete_fold, fold, of_fold, choice)
-        begun.append(_begin_passes(matrix, rough, stride, tasks, first, is_fold=True))
+        begun.append(begin_passes(matrix, rough, stride, tasks, first, is_fold=True))
         if settings.n_passes == 1:
             first = first or tasks.add(FirstScale.of, begun[0])
     # Completions with effects, which only the weights need.
@@ -170,9 +170,9 @@ def _run_with_folds(
     for fold, of_fold in zip(folds, paths, strict=True):
         of_fold |= _add_effects(fold, of_fold[FOR_GRAPHS], tasks, always=kinds == PATH_KINDS)
     # The whole matrix: completion, graphs, first scale.
-    matrix = tasks.add(_complete_from_fold, X, plain[0], choice)
-    whole = _begin_passes(matrix, settings, stride, tasks, first)
-    del matrix, plain
+    completed = tasks.add(_complete_from_fold, X, plain[0], choice)
+    whole = begin_passes(completed, settings, stride, tasks, first)
+    del plain
 
     for of_fold in paths:
         progress.begin_step("completing")
@@ -189,16 +189,19 @@ def _run_with_folds(
         judged.append(_judge(fold, number, inputs, rough, execution))
         del inputs  # as large as several copies of the matrix
     progress.begin_step("completing")
-    completed = [_known(of_fold) for of_fold in paths]
-    judgement = _combine(folds, list(map(_members, completed, judged)), X.shape)
+    needed = [_known(of_fold) for of_fold in paths]
+    stacking, learned = _combine(folds, list(map(_members, needed, judged)))
     completions = [
-        tasks.add(_add_completions, whole, completed[0][kind], steps)
-        for kind, steps in judgement.completion_weights.items()
+        tasks.add(_add_completions, whole, needed[0][kind], steps)
+        for kind, steps in learned.completions.items()
     ]
+    held_out = tasks.add(_predict_held_out, folds, stacking)
+    errors = tasks.add(_fit_errors, folds, held_out, X.shape)
+    completed.result()
     inputs = _prepare_last_pass(whole, settings, execution, "pass", first)
     start = first.result()
-    weights = ScaleWeights(judgement.scale_weights, (start.l, start.k), settings.traversal, stride)
-    del whole, first, start
+    weights = ScaleWeights(learned.scales, (start.l, start.k), settings.traversal, stride)
+    del completed, whole, first, start
     swept = _sweep_last_pass(inputs, weights, settings, execution)
     progress.begin_step("distances")
     added: list[Completion] = []
@@ -207,43 +210,23 @@ def _run_with_folds(
         completions[number] = None  # the sums are as large as the distances
         swept.metric.merge(metric)
         added += of_kind
-    return _result(inputs, swept, added, judgement)
+    return _result(inputs, swept, added, held_out.result(), errors.result())
 
 
 Member = tuple[int, int] | tuple[PathKind, int]
 
 
-class FirstScale(NamedTuple):
-    """The exponents of the first scale of a surface, and its estimate."""
+class _Weights(NamedTuple):
+    """The weights of the members by scale, and by the kind and the step of a completion."""
 
-    l: int
-    k: int
-    estimate: Array
-
-    @classmethod
-    def of(cls, inputs: PassInputs) -> "FirstScale":
-        solved = inputs.first
-        return cls(solved.scale.l, solved.scale.k, solved.iterate.estimate)
-
-
-@dataclass(frozen=True)
-class _Judgement:
-    """What the folds have told: the weights of the members, and the errors to expect."""
-
-    scale_weights: dict[tuple[int, int], float]
-    completion_weights: dict[PathKind, dict[int, float]]
-    held_out: HeldOutPredictions
-    errors: ErrorModel
-
-    @classmethod
-    def empty(cls, shape: tuple[int, int]) -> "_Judgement":
-        """Return the judgement where nothing could be held out."""
-        nowhere = np.zeros(0, dtype=np.intp)
-        errors = ErrorModel.fit(np.zeros(0), nowhere, nowhere, shape)
-        return cls({}, {}, HeldOutPredictions(nowhere, nowhere, nowhere, np.zeros(0)), errors)
+    scales: dict[tuple[int, int], float]
+    completions: dict[PathKind, dict[int, float]]
 
 
 PathsOfFold = dict[PathKind, PredictedPath]
+
+# The kind of a completion, and its step.
+Choice = tuple[PathKind, int]
 
 
 def _add_effects(fold: HeldOut, plain: Task, tasks: Tasks, *, always: bool) -> dict[PathKind, Task]:
@@ -286,7 +269,7 @@ def _known(tasks: dict[PathKind, Task]) -> PathsOfFold:
     return {kind: path for kind, path in paths.items() if path is not None}
 
 
-def _best_completion(*paths: PathsOfFold) -> tuple[PathKind, int]:
+def _best_completion(*paths: PathsOfFold) -> Choice:
     """Return the kind and the step of the completion with the least error over all folds.
 
     Without effects of rows and columns: see `_without_effects`.
@@ -300,29 +283,16 @@ def _best_completion(*paths: PathsOfFold) -> tuple[PathKind, int]:
     return kind, step
 
 
-class _Matrix(NamedTuple):
-    """A matrix, and the same filled in by a Gaussian model, if that is known."""
-
-    X: Array
-    completed: Array | None
-
-
-def _complete_fold(fold: HeldOut, paths: PathsOfFold, choice: tuple[PathKind, int]) -> _Matrix:
+def _complete_fold(fold: HeldOut, paths: PathsOfFold, choice: Choice) -> CompletedMatrix:
     """Return the matrix without the entries of a fold, completed at the best step of a path."""
     rest = fold.rest()
-    return _Matrix(rest, paths[choice[0]].best.filled(rest))
+    return CompletedMatrix(rest, paths[choice[0]].best.filled(rest))
 
 
-def _complete_from_fold(X: Array, paths: PathsOfFold, choice: tuple[PathKind, int]) -> _Matrix:
+def _complete_from_fold(X: Array, paths: PathsOfFold, choice: Choice) -> CompletedMatrix:
     """Return the whole matrix, completed at a step of a path from that of a fold."""
     kind, step = choice
-    return _Matrix(X, continue_path(X, paths[kind].best, step).filled(X))
-
-
-def _complete(X: Array, settings: Settings) -> _Matrix:
-    """Return the matrix, completed by itself if its graphs need that."""
-    is_needed = settings.first_graphs == "completed" and np.isnan(X).any()
-    return _Matrix(X, complete_for_graphs(X) if is_needed else None)
+    return CompletedMatrix(X, continue_path(X, paths[kind].best, step).filled(X))
 
 
 def _judge(
@@ -351,9 +321,7 @@ def _members(paths: PathsOfFold, scales: dict[Member, Array]) -> dict[Member, Ar
     return completions | scales
 
 
-def _combine(
-    folds: list[HeldOut], judged: list[dict[Member, Array]], shape: tuple[int, int]
-) -> _Judgement:
+def _combine(folds: list[HeldOut], judged: list[dict[Member, Array]]) -> tuple[Stacking, _Weights]:
     """Return the weights of the members, learned from their predictions in all folds.
 
     Members that a fold does not have, past the end of a path, are left out.
@@ -368,24 +336,30 @@ def _combine(
     prior /= prior.sum()
     has_effects = np.array([isinstance(m[0], PathKind) and m[0].effects for m in members])
     stacking, weights = _without_effects(Stacking(predictions, values, prior), has_effects)
-    scale_weights: dict[tuple[int, int], float] = {}
-    completion_weights: dict[PathKind, dict[int, float]] = {}
+    learned = _Weights({}, {})
     for member, weight in zip(members, weights, strict=True):
         if weight <= 0.0:
             continue
         if isinstance(member[0], PathKind):
-            completion_weights.setdefault(member[0], {})[member[1]] = float(weight)
+            learned.completions.setdefault(member[0], {})[member[1]] = float(weight)
         else:
-            scale_weights[member] = float(weight)
+            learned.scales[member] = float(weight)
+    return stacking, learned
+
+
+def _predict_held_out(folds: list[HeldOut], stacking: Stacking) -> HeldOutPredictions:
+    """Return what the combination predicts for the entries of all folds."""
     rows, columns = (np.concatenate([getattr(f, at) for f in folds]) for at in ("rows", "columns"))
     numbers = np.concatenate([np.full(len(f.values), i) for i, f in enumerate(folds)])
-    predicted = stacking.cross_fitted()
-    return _Judgement(
-        scale_weights,
-        completion_weights,
-        HeldOutPredictions(rows, columns, numbers, predicted),
-        ErrorModel.fit(predicted - values, rows, columns, shape),
-    )
+    return HeldOutPredictions(rows, columns, numbers, stacking.cross_fitted())
+
+
+def _fit_errors(
+    folds: list[HeldOut], held_out: HeldOutPredictions, shape: tuple[int, int]
+) -> ErrorModel:
+    """Return the errors of filled-in entries, from those of the entries of all folds."""
+    residuals = held_out.predicted - np.concatenate([fold.values for fold in folds])
+    return ErrorModel.fit(residuals, held_out.rows, held_out.columns, shape)
 
 
 def _without_effects(stacking: Stacking, has_effects: NDArray[np.bool_]) -> tuple[Stacking, Array]:
@@ -428,14 +402,17 @@ def _add_completions(
 
 
 def _result(
-    inputs: PassInputs, swept: Sweep, completions: list[Completion], judgement: _Judgement
+    inputs: PassInputs,
+    swept: Sweep,
+    completions: list[Completion],
+    held_out: HeldOutPredictions,
+    errors: ErrorModel,
 ) -> SurfaceResult:
     """Return the result of a fit."""
     metric = swept.metric
     missing = np.isnan(inputs.X)
     of_modes = [
-        metric.total_weight**2 * mode_variances(judgement.errors, missing, mode)
-        for mode in ("row", "column")
+        metric.total_weight**2 * mode_variances(errors, missing, mode) for mode in ("row", "column")
     ]
     row_distances, column_distances = (
         add_variances(distances, variance)
@@ -454,8 +431,8 @@ def _result(
         column_distances=column_distances,
         row_variances=of_modes[0],
         column_variances=of_modes[1],
-        held_out=judgement.held_out,
-        errors=judgement.errors,
+        held_out=held_out,
+        errors=errors,
     )
 
 
@@ -520,106 +497,5 @@ def _prepare_last_pass(
         execution.progress.begin_step("graphs")
         is_last = number == settings.n_passes - 1
         first = like.result() if is_last and like is not None else None
-        inputs = _prepare_next_pass(inputs, swept, settings, first)
+        inputs = prepare_next_pass(inputs, swept, settings, first)
     return inputs
-
-
-def _begin_passes(
-    matrix: Task,
-    settings: Settings,
-    stride: int,
-    tasks: Tasks,
-    like: Task | None = None,
-    *,
-    is_fold: bool = False,
-) -> Task:
-    """Add what the first pass over a matrix needs to the tasks; return that of its inputs.
-
-    Parameters
-    ----------
-    like : Task, optional
-        The first scale of the first pass over a similar matrix; this one begins with the same.
-    is_fold : bool, default=False
-        Whether the matrix is a fold, whose last pass has no distances.
-    """
-    needs_pairs = not is_fold or settings.n_passes > 1
-    rows, columns = (
-        tasks.add(_first_graph, matrix, mode, settings, needs_pairs) for mode in (0, 1)
-    )
-    return tasks.add(_prepare_pass, matrix, rows, columns, settings, stride, like)
-
-
-def prepare_first_pass(
-    X: Array, settings: Settings, stride: int, completed: Array | None = None
-) -> PassInputs:
-    """Return the inputs of the first pass; graphs from X, or from X filled in."""
-    matrix = _complete(X, settings) if completed is None else _Matrix(X, completed)
-    return _begin_passes(matrix, settings, stride, Tasks(1)).result()
-
-
-def _prepare_next_pass(
-    inputs: PassInputs, swept: Sweep, settings: Settings, like: FirstScale | None
-) -> PassInputs:
-    """Return the inputs of the next pass, with graphs from the distances of the last."""
-    row_graph, column_graph = (
-        Graph.from_distances(distances, n_neighbors)
-        for distances, n_neighbors in zip(
-            swept.metric.distances(), settings.n_neighbors, strict=True
-        )
-    )
-    matrix = _Matrix(inputs.X, inputs.completed)
-    rows, columns = zip((row_graph, column_graph), inputs.pairs, strict=True)
-    return _prepare_pass(matrix, rows, columns, settings, inputs.stride, like)
-
-
-GraphAndPairs = tuple[Graph, Pairs | None]
-
-
-def _prepare_pass(
-    matrix: _Matrix,
-    rows: GraphAndPairs,
-    columns: GraphAndPairs,
-    settings: Settings,
-    stride: int,
-    like: FirstScale | None,
-) -> PassInputs:
-    """Return the inputs of a pass with these graphs; this solves the first scale."""
-    X, completed = matrix
-    (row_graph, row_pairs), (column_graph, column_pairs) = rows, columns
-    graphs, pairs = (row_graph, column_graph), (row_pairs, column_pairs)
-    surface = Surface(
-        X,
-        *graphs,
-        SolverOptions(settings.penalty, settings.solver, settings.max_iter, settings.tol),
-        continuation=settings.continuation,
-        stride=stride,
-        # Graphs of later passes are from distances over all scales.
-        skip=settings.learns_weights and settings.n_passes == 1,
-    )
-    if like is not None and X.size > _LARGE:
-        first = surface.solve_from(like.l, like.k, like.estimate)
-    elif like is not None:
-        first = surface.solve(like.l, like.k)
-    elif settings.start is not None:
-        first = surface.solve(*settings.start)
-    else:
-        first = surface.start()
-    return PassInputs(X, *graphs, pairs, stride, surface, first, completed)
-
-
-def _first_graph(
-    matrix: _Matrix, mode: int, settings: Settings, needs_pairs: bool
-) -> GraphAndPairs:
-    """Return the nearest-neighbour graph of rows or columns, and their pairs.
-
-    None for the pairs if distances are dense, or not needed.
-    """
-    is_completed = settings.first_graphs == "completed" and matrix.completed is not None
-    points = matrix.completed if is_completed else matrix.X
-    n_neighbors = settings.n_neighbors[mode]
-    n_candidates = settings.n_candidates(points.shape)[mode] if needs_pairs else None
-    points = points.T if mode == 1 else points
-    if n_candidates is None:
-        return Graph.nearest_neighbors(points, n_neighbors), None
-    candidates = CandidatePairs(points, n_candidates)
-    return candidates.graph(n_neighbors), candidates.pairs
