@@ -5,7 +5,7 @@ import os
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,6 +84,7 @@ from .solvers import TRAVERSALS
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Groups = tuple[Labels, float]  # and the evidence for them
 Place = int | None  # an exponent of the costs of a scale, or its position
 
 _PAPER = {
@@ -95,23 +96,24 @@ _PAPER = {
 }
 
 
-class _Points(NamedTuple):
-    """The rows or columns of the filled-in matrix, and the task to find groups of them."""
+def _points(mode: str, result: SurfaceResult) -> tuple[Array, Array]:
+    """Return the rows or columns as filled in, and as filled in by a linear method.
 
-    mode: str
-    filled: Array
-    linear: Array
-    p_value: float
-    groups: Task
+    The same array if nothing is missing.
+    """
+    filled = result.filled if mode == "row" else result.filled.T
+    if result.completed is result.filled:
+        return filled, filled
+    return filled, result.completed if mode == "row" else result.completed.T
 
 
 def _clusters(
-    groups: tuple[Labels, float], filled: Array, observed: Mask, order: Labels, seed: Any
+    groups: Groups, filled: Array, observed: Mask, order: Labels, seed: Any, tasks: Tasks
 ) -> Clusters:
     """Return the clusters of the observed points, numbered along an order."""
     labels, evidence = groups
     labels = renumbered(_expand_labels(labels, observed), order)[observed]
-    return Clusters(labels, evidence, point_confidence(filled, labels, seed))
+    return Clusters(labels, evidence, point_confidence(filled, labels, seed, tasks))
 
 
 def _can_transform(model: Any) -> bool:
@@ -506,34 +508,50 @@ class CoManifold(
         p_values: Task,
         execution: Execution,
     ) -> tuple[ModeState, ModeState]:
-        """Return the states of rows and columns: embedded, ordered and clustered."""
-        execution.progress.begin_step("structure")
-        filled = result.filled, result.filled.T
-        linear = result.completed, result.completed.T
-        if not np.isnan(matrix.values).any():
-            linear = filled
-        points = [
-            _Points(mode, *of_mode, execution.tasks.add(find_groups, *of_mode))
-            for mode, *of_mode in zip(
-                ("row", "column"), filled, linear, p_values.result(), strict=True
-            )
-        ]
-        row, column = (self._mode_state(some, result, matrix, execution) for some in points)
-        return row, column
+        """Return the states of rows and columns: embedded, ordered and clustered.
 
-    def _mode_state(
-        self,
-        points: "_Points",
-        result: SurfaceResult,
-        matrix: StandardisedMatrix,
-        execution: Execution,
-    ) -> ModeState:
-        """Return the state of a mode.
-
-        Only this thread calls estimators, as those of other packages may not allow for threads.
+        Only this thread calls estimators, as those of other packages may not allow for threads:
+        it embeds while others find clusters.
         """
-        mode, filled = points.mode, points.filled
-        execution.progress.begin_step("embedding")
+        tasks, progress = execution.tasks, execution.progress
+        progress.begin_step("structure")
+        of_modes = dict(zip(("row", "column"), p_values.result(), strict=True))
+        # The columns first, so that this thread takes the rows when it has embedded both.
+        groups = {
+            mode: tasks.add(find_groups, *_points(mode, result), of_modes[mode])
+            for mode in ("column", "row")
+        }
+        states = {}
+        for mode, p_value in of_modes.items():
+            progress.begin_step("embedding")
+            states[mode] = self._embedded(mode, p_value, result, matrix)
+        clusters = {
+            mode: tasks.add(
+                _clusters,
+                self._wanted_groups(mode, groups[mode], result),
+                _points(mode, result)[0],
+                getattr(matrix, f"observed_{mode}s"),
+                state.order,
+                self._seed(),
+                tasks,
+            )
+            for mode, state in states.items()
+        }
+        for mode, state in states.items():
+            progress.begin_step("clusters")
+            found = clusters[mode].result()
+            states[mode] = replace(
+                state,
+                labels=found.labels,
+                evidence=found.evidence,
+                confidence=found.point_confidence,
+            )
+        return states["row"], states["column"]
+
+    def _embedded(
+        self, mode: str, p_value: float, result: SurfaceResult, matrix: StandardisedMatrix
+    ) -> ModeState:
+        """Return the state of a mode, embedded and ordered, as one cluster."""
         distances = matrix.scale * getattr(result, f"{mode}_distances")
         observed = getattr(matrix, f"observed_{mode}s")
         embedding = make_embedding(
@@ -543,27 +561,27 @@ class CoManifold(
             random_state=self.random_state,
         )
         coordinates = np.asarray(embedding.fit_transform(_sorted_for(embedding, distances)))
-        order = embedding_order(_expand_rows(coordinates, observed))
-        execution.progress.begin_step("clusters")
-        groups, wanted = points.groups, for_both(self.n_clusters)[mode == "column"]
-        if wanted is not None and wanted != groups.result()[0].max() + 1:
-            groups = group_into(filled, wanted, self._seed()), 0.0
-        clusters = execution.tasks.add(
-            _clusters, groups, filled, observed, order, self._seed()
-        ).result()
+        n_points = len(coordinates)
         return ModeState(
             graph=getattr(result, f"{mode}_graph"),
             distances=distances,
             embedding=embedding,
             coordinates=coordinates,
-            order=order,
+            order=embedding_order(_expand_rows(coordinates, observed)),
             variances=matrix.scale**2 * getattr(result, f"{mode}_variances"),
-            p_value=points.p_value,
-            labels=clusters.labels,
-            evidence=clusters.evidence,
-            confidence=clusters.point_confidence,
+            p_value=p_value,
+            labels=np.zeros(n_points, dtype=np.intp),
+            evidence=0.0,
+            confidence=np.ones(n_points),
             names=None,
         )
+
+    def _wanted_groups(self, mode: str, groups: Task, result: SurfaceResult) -> Task | Groups:
+        """Return the groups that were found, or as many as are asked for."""
+        wanted = for_both(self.n_clusters)[mode == "column"]
+        if wanted is None or wanted == groups.result()[0].max() + 1:
+            return groups
+        return group_into(_points(mode, result)[0], wanted, self._seed()), 0.0
 
     def _seed(self) -> Any:
         """Return the random state of clusters, which are reproducible without one."""

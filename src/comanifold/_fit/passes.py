@@ -81,7 +81,7 @@ class SurfaceResult:
         The weighted mean of the filled-in matrices.
     completed : ndarray of shape (n_rows, n_columns)
         The matrix filled in by a Gaussian model, which is linear in the observed entries; the
-        matrix itself if nothing is missing.
+        same as `filled` if nothing is missing.
     row_distances, column_distances : ndarray or sparse array
     row_variances, column_variances : ndarray
         What is added to the squared distances of each row and column.
@@ -410,7 +410,7 @@ def _result(
 ) -> SurfaceResult:
     """Return the result of a fit."""
     metric = swept.metric
-    missing = np.isnan(inputs.X)
+    filled, missing = metric.filled, np.isnan(inputs.X)
     of_modes = [
         metric.total_weight**2 * mode_variances(errors, missing, mode) for mode in ("row", "column")
     ]
@@ -425,8 +425,8 @@ def _result(
         blocks=swept.blocks,
         completions=completions,
         total_weight=metric.total_weight,
-        filled=metric.filled,
-        completed=_completed(inputs, missing),
+        filled=filled,
+        completed=_completed(inputs) if missing.any() else filled,
         row_distances=row_distances,
         column_distances=column_distances,
         row_variances=of_modes[0],
@@ -436,11 +436,9 @@ def _result(
     )
 
 
-def _completed(inputs: PassInputs, missing: NDArray[np.bool_]) -> Array:
+def _completed(inputs: PassInputs) -> Array:
     """Return the matrix filled in by a Gaussian model."""
-    if inputs.completed is not None:
-        return inputs.completed
-    return complete_for_graphs(inputs.X) if missing.any() else inputs.X
+    return complete_for_graphs(inputs.X) if inputs.completed is None else inputs.completed
 
 
 def _sweep_last_pass(
