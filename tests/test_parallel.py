@@ -19,7 +19,6 @@ from comanifold import CoManifold
 from comanifold._fit import messages as _messages
 from comanifold._fit import sweep as _sweep
 from comanifold._parallel import (
-    in_threads,
     map_in_threads,
     plain_interrupts,
     single_threaded_blas,
@@ -232,14 +231,6 @@ def test_results_of_threads_come_in_order(n_jobs):
 
     items = ((number,) for number in range(12))
     assert list(map_in_threads(wait, items, n_jobs=n_jobs)) == list(range(12))
-
-
-def test_threads_are_those_of_the_configuration():
-    calls = [(threading.get_ident, ())] * 3
-    with parallel_config("loky", n_jobs=1):
-        assert set(in_threads(calls, n_jobs=None)) == {threading.get_ident()}
-    with parallel_config("loky", n_jobs=2):
-        assert threading.get_ident() not in in_threads(calls, n_jobs=None)
 
 
 def test_no_dask_is_loaded_unless_asked_for():

@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import threadpoolctl
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
-from joblib.parallel import SequentialBackend, get_active_backend
+from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
+
+if TYPE_CHECKING:
+    from ._tasks import Tasks
 
 
 class StopFlag:
@@ -28,23 +31,30 @@ def in_parallel(
     *,
     n_jobs: int | None,
     stop: StopFlag | None = None,
-    prefer: str | None = None,
+    tasks: "Tasks | None" = None,
 ) -> Iterator[Iterator[Any]]:
     """Call functions in parallel; yield an iterator over results in the order of completion.
 
-    The workers are those of the active `joblib.parallel_config`; without one, `n_jobs` workers of
-    the kind `prefer`. An error or Ctrl-C inside the context ends calls that are still running.
+    The workers are those of the active `joblib.parallel_config`; without one, the threads of
+    `tasks`, or `n_jobs` processes. An error or Ctrl-C inside the context ends calls that are still
+    running.
     """
     check_backend()
+    if tasks is not None and _prefers_threads():
+        try:
+            yield tasks.each(calls)
+        except BaseException:
+            if stop is not None:
+                stop.is_up = True
+            raise
+        return
     if _is_sequential():
         yield (function(*arguments) for function, arguments in calls)
         return
     client = _dask_client()
     # Dispatch all: later calls would come from the thread that talks to Dask, which must not wait.
     ahead = "2 * n_jobs" if client is None else "all"
-    run = Parallel(
-        n_jobs, return_as="generator_unordered", prefer=prefer, batch_size=1, pre_dispatch=ahead
-    )
+    run = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=ahead)
     results = None
     with nullcontext() if client is None else _large_tasks():
         try:
@@ -59,31 +69,18 @@ def in_parallel(
             raise
 
 
-def in_threads(calls: Iterable[tuple[Callable, tuple]], *, n_jobs: int | None) -> Iterator[Any]:
-    """Call functions that take little time on threads of this process; yield their results.
-
-    With other backends than threads, sending their arguments would take longer than the calls.
-    """
-    calls = list(calls)
-    n_threads = min(_n_threads(n_jobs), len(calls))
-    if n_threads <= 1:
-        return (function(*arguments) for function, arguments in calls)
-    run = Parallel(n_threads, backend="threading", return_as="generator")
-    return run(delayed(_call)(function, arguments) for function, arguments in calls)
-
-
 def map_in_threads(
     function: Callable, items: Iterator[tuple], *, n_jobs: int | None
 ) -> Iterator[Any]:
     """Call a function on threads for arguments as they come; yield the results in their order."""
-    n_threads = _n_threads(n_jobs)
-    pool = ThreadPoolExecutor(n_threads)
+    n_workers = n_threads(n_jobs)
+    pool = ThreadPoolExecutor(n_workers)
     waiting: deque[Future] = deque()
     try:
         for arguments in items:
             waiting.append(pool.submit(_call, function, arguments))
             # Few at a time, for the memory that results take.
-            while waiting and (waiting[0].done() or len(waiting) > 2 * n_threads):
+            while waiting and (waiting[0].done() or len(waiting) > 2 * n_workers):
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
@@ -97,7 +94,7 @@ def _call(function: Callable, arguments: tuple) -> Any:
         return function(*arguments)
 
 
-def _n_threads(n_jobs: int | None) -> int:
+def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads for work in this process: that of the workers.
 
     Workers of a Dask cluster may be more than this machine has processors.
@@ -123,6 +120,12 @@ def _is_sequential() -> bool:
     """Return True if joblib runs sequentially, by configuration or inside nested workers."""
     backend, _ = get_active_backend()
     return isinstance(backend, SequentialBackend)
+
+
+def _prefers_threads() -> bool:
+    """Return True if joblib runs calls on threads, by configuration or if it has the choice."""
+    backend, _ = get_active_backend(prefer="threads")
+    return type(backend) is ThreadingBackend
 
 
 def share(value: Any) -> Any:

@@ -44,7 +44,7 @@ from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
 from ._fit.combination import entry_variances
 from ._fit.expected_time import expected_steps
-from ._fit.passes import SurfaceResult, run_passes
+from ._fit.passes import MOST_ENTRIES_AT_ONCE, SurfaceResult, run_passes
 from ._fit.progress import (
     CallbackSupportMixin,
     FitProgress,
@@ -62,6 +62,7 @@ from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
 from ._io.model_format import read_model, write_model
 from ._parallel import single_threaded_blas
+from ._tasks import Task, Tasks
 from ._validation import (
     check_choice,
     check_count,
@@ -83,6 +84,7 @@ from .solvers import TRAVERSALS
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Groups = tuple[Labels, float]  # and the evidence for them
 Place = int | None  # an exponent of the costs of a scale, or its position
 
 _PAPER = {
@@ -92,6 +94,26 @@ _PAPER = {
     "first_graphs": "masked",
     "traversal": "paper",
 }
+
+
+def _points(mode: str, result: SurfaceResult) -> tuple[Array, Array]:
+    """Return the rows or columns as filled in, and as filled in by a linear method.
+
+    The same array if nothing is missing.
+    """
+    filled = result.filled if mode == "row" else result.filled.T
+    if result.completed is result.filled:
+        return filled, filled
+    return filled, result.completed if mode == "row" else result.completed.T
+
+
+def _clusters(
+    groups: Groups, filled: Array, observed: Mask, order: Labels, seed: Any, tasks: Tasks
+) -> Clusters:
+    """Return the clusters of the observed points, numbered along an order."""
+    labels, evidence = groups
+    labels = renumbered(_expand_labels(labels, observed), order)[observed]
+    return Clusters(labels, evidence, point_confidence(filled, labels, seed, tasks))
 
 
 def _can_transform(model: Any) -> bool:
@@ -417,21 +439,16 @@ class CoManifold(
         warn_of_unobserved("column", np.flatnonzero(~matrix.observed_columns))
         warn_of_outliers(data, matrix.outliers, names, column_names)
         warn_of_stride(matrix.stride)
-        with (
-            log_to_stderr(self.verbose),
-            open_checkpoint(self.checkpoint, data, settings) as checkpoint,
-        ):
-            execution = Execution(self.n_jobs, checkpoint, reporter)
-            result = run_passes(matrix.values, settings, execution, stride=matrix.stride)
-        warn_of_unconverged(result.scales, self.tol)
-        reporter.begin_step("structure")
-        p_values = structure_p_values(matrix.values)
-        row, column = (
-            self._mode_state(mode, result, matrix, p_value, own_names, reporter)
-            for mode, p_value, own_names in zip(
-                ("row", "column"), p_values, (names, column_names), strict=True
-            )
-        )
+        with self._tasks(matrix.values.size) as tasks:
+            p_values = tasks.add(structure_p_values, matrix.values, late=True)
+            with (
+                log_to_stderr(self.verbose),
+                open_checkpoint(self.checkpoint, data, settings) as checkpoint,
+            ):
+                execution = Execution(self.n_jobs, checkpoint, reporter, tasks)
+                result = run_passes(matrix.values, settings, execution, stride=matrix.stride)
+            warn_of_unconverged(result.scales, self.tol)
+            row, column = self._mode_states(result, matrix, p_values, execution)
         self._set_state(
             FittedState(
                 data=data,
@@ -448,8 +465,8 @@ class CoManifold(
                 errors=result.errors,
                 blocks=result.blocks,
                 ignored_entries=np.argwhere(matrix.outliers),
-                row=row,
-                column=column,
+                row=replace(row, names=names),
+                column=replace(column, names=column_names),
             )
         )
         reporter.end_fit(X)
@@ -477,17 +494,64 @@ class CoManifold(
         X = missing_to_nan(X, self.absent)
         return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
 
-    def _mode_state(
+    def _tasks(self, n_entries: int) -> Tasks:
+        """Return the threads of a fit to a matrix with so many entries."""
+        # Which call draws first from a generator must not depend on threads.
+        has_generator = isinstance(self.random_state, np.random.RandomState)
+        overlap = n_entries <= MOST_ENTRIES_AT_ONCE and not has_generator
+        return Tasks(self.n_jobs, overlap=overlap)
+
+    def _mode_states(
         self,
-        mode: str,
         result: SurfaceResult,
         matrix: StandardisedMatrix,
-        p_value: float,
-        names: NDArray[Any] | None,
-        reporter: ProgressReporter,
+        p_values: Task,
+        execution: Execution,
+    ) -> tuple[ModeState, ModeState]:
+        """Return the states of rows and columns: embedded, ordered and clustered.
+
+        Only this thread calls estimators, as those of other packages may not allow for threads:
+        it embeds while others find clusters.
+        """
+        tasks, progress = execution.tasks, execution.progress
+        progress.begin_step("structure")
+        of_modes = dict(zip(("row", "column"), p_values.result(), strict=True))
+        # The columns first, so that this thread takes the rows when it has embedded both.
+        groups = {
+            mode: tasks.add(find_groups, *_points(mode, result), of_modes[mode])
+            for mode in ("column", "row")
+        }
+        states = {}
+        for mode, p_value in of_modes.items():
+            progress.begin_step("embedding")
+            states[mode] = self._embedded(mode, p_value, result, matrix)
+        clusters = {
+            mode: tasks.add(
+                _clusters,
+                self._wanted_groups(mode, groups[mode], result),
+                _points(mode, result)[0],
+                getattr(matrix, f"observed_{mode}s"),
+                state.order,
+                self._seed(),
+                tasks,
+            )
+            for mode, state in states.items()
+        }
+        for mode, state in states.items():
+            progress.begin_step("clusters")
+            found = clusters[mode].result()
+            states[mode] = replace(
+                state,
+                labels=found.labels,
+                evidence=found.evidence,
+                confidence=found.point_confidence,
+            )
+        return states["row"], states["column"]
+
+    def _embedded(
+        self, mode: str, p_value: float, result: SurfaceResult, matrix: StandardisedMatrix
     ) -> ModeState:
-        """Return the state of a mode: its points embedded, ordered and clustered."""
-        reporter.begin_step("embedding")
+        """Return the state of a mode, embedded and ordered, as one cluster."""
         distances = matrix.scale * getattr(result, f"{mode}_distances")
         observed = getattr(matrix, f"observed_{mode}s")
         embedding = make_embedding(
@@ -497,31 +561,27 @@ class CoManifold(
             random_state=self.random_state,
         )
         coordinates = np.asarray(embedding.fit_transform(_sorted_for(embedding, distances)))
-        order = embedding_order(_expand_rows(coordinates, observed))
-        reporter.begin_step("clusters")
-        filled, linear = result.filled, result.completed
-        if mode == "column":
-            filled, linear = filled.T, linear.T
-        if not np.isnan(matrix.values).any():
-            linear = filled
-        labels, evidence = find_groups(filled, linear, p_value)
-        wanted = for_both(self.n_clusters)[mode == "column"]
-        if wanted is not None and wanted != labels.max() + 1:
-            labels, evidence = group_into(filled, wanted, self._seed()), 0.0
-        labels = renumbered(_expand_labels(labels, observed), order)[observed]
+        n_points = len(coordinates)
         return ModeState(
             graph=getattr(result, f"{mode}_graph"),
             distances=distances,
             embedding=embedding,
             coordinates=coordinates,
-            order=order,
+            order=embedding_order(_expand_rows(coordinates, observed)),
             variances=matrix.scale**2 * getattr(result, f"{mode}_variances"),
             p_value=p_value,
-            labels=labels,
-            evidence=evidence,
-            confidence=point_confidence(filled, labels, self._seed()),
-            names=names,
+            labels=np.zeros(n_points, dtype=np.intp),
+            evidence=0.0,
+            confidence=np.ones(n_points),
+            names=None,
         )
+
+    def _wanted_groups(self, mode: str, groups: Task, result: SurfaceResult) -> Task | Groups:
+        """Return the groups that were found, or as many as are asked for."""
+        wanted = for_both(self.n_clusters)[mode == "column"]
+        if wanted is None or wanted == groups.result()[0].max() + 1:
+            return groups
+        return group_into(_points(mode, result)[0], wanted, self._seed()), 0.0
 
     def _seed(self) -> Any:
         """Return the random state of clusters, which are reproducible without one."""

@@ -8,7 +8,7 @@ from oracles.fits import holes
 
 from comanifold import CoManifold
 from comanifold._fit.messages import PackedMatrix, SentBlocks, SentStart, SentSurface, SharedMatrix
-from comanifold._fit.passes import prepare_first_pass
+from comanifold._fit.prepare import prepare_first_pass
 from comanifold._fit.settings import check_settings
 
 

@@ -7,17 +7,19 @@ import pytest
 
 from comanifold import CoManifold, Graph
 from comanifold._fit.combination import Stacking
-from comanifold._fit.completion import PATH_KINDS, continue_path, predict_along_path
+from comanifold._fit.completion import FOR_GRAPHS, PATH_KINDS, continue_path, predict_along_path
 from comanifold._fit.passes import (
+    _add_effects,
     _best_completion,
-    _complete_fold,
+    _known,
     _without_effects,
-    prepare_first_pass,
     run_passes,
 )
+from comanifold._fit.prepare import prepare_first_pass
 from comanifold._fit.progress import ProgressReporter
 from comanifold._fit.settings import Execution, check_settings
 from comanifold._fit.sweep import CostWeights, Outputs, sweep
+from comanifold._tasks import Tasks
 from comanifold.datasets import make_linkage2, remove_entries
 from comanifold.model_selection import held_out_folds
 
@@ -45,7 +47,7 @@ def test_learned_weights_combine_what_the_folds_have_not_seen(first_graphs):
     assert len(folds) == 5
     predictions = {}
     paths = [{kind: predict_along_path(fold, kind) for kind in PATH_KINDS} for fold in folds]
-    best, _ = _best_completion(paths)
+    best, _ = _best_completion(*paths)
     for fold, of_fold in zip(folds, paths, strict=True):
         at = fold.rows, fold.columns
         completed = of_fold[best].best.filled(fold.rest())
@@ -180,11 +182,14 @@ def test_paths_with_effects_are_tried_where_they_may_help():
     effects = noise + 2.0 * rng.normal(size=(40, 1)) + 2.0 * rng.normal(size=30)
 
     def kinds(X, **options):
-        return list(_complete_fold(held_out_folds(X)[0], execution(), **options))
+        fold, tasks = held_out_folds(X)[0], Tasks(1)
+        plain = predict_along_path(fold, FOR_GRAPHS)
+        return list(_known(_add_effects(fold, plain, tasks, **options)))
 
-    assert kinds(noise, all_kinds=False) == [kind for kind in PATH_KINDS if not kind.effects]
-    assert set(kinds(effects, all_kinds=False)) == set(PATH_KINDS)
-    assert kinds(noise, all_kinds=True) == list(PATH_KINDS)
+    with_effects = [kind for kind in PATH_KINDS if kind.effects]
+    assert kinds(noise, always=False) == []
+    assert kinds(effects, always=False) == with_effects
+    assert kinds(noise, always=True) == with_effects
 
 
 def test_a_block_of_a_matrix_without_noise_is_filled_in():

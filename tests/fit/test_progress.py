@@ -137,8 +137,7 @@ def test_progress_is_reported_for_every_step_and_path(n_jobs):
     assert changes == [
         "completing",
         *(n_folds * ["graphs", "learning weights"]),
-        *["completing", "graphs", "solving", "distances", "structure"],
-        *(2 * ["embedding", "clusters"]),
+        *["completing", "graphs", "solving", "distances", "structure", "embedding", "clusters"],
     ]
     # Each fold has four paths of completion.
     assert stages.index("graphs") == 5 * n_folds

@@ -5,7 +5,7 @@ import pytest
 from oracles.fits import holes
 
 from comanifold import CoManifold
-from comanifold._fit.passes import prepare_first_pass
+from comanifold._fit.prepare import prepare_first_pass
 from comanifold._fit.progress import ProgressReporter
 from comanifold._fit.settings import Execution, check_settings
 from comanifold._fit.sweep import CostWeights, Outputs, ScaleWeights, sweep

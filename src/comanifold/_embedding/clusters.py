@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .._tasks import Tasks
 from ..graphs import Rows, rows_at_ranks
 from .splits import Cloud, split_in_two
 
@@ -206,11 +207,14 @@ def group_into(filled: Array, n_clusters: int, random_state: int) -> Labels:
     return labels
 
 
-def point_confidence(filled: Array, labels: Labels, random_state: int) -> Array:
+def point_confidence(
+    filled: Array, labels: Labels, random_state: int, tasks: Tasks | None = None
+) -> Array:
     """Return how often each row stays with its cluster if half of the columns are left out.
 
     It is the share of draws in which its cluster has the most votes among its nearest neighbours,
     of which there are at most as many as other points in its cluster. 0 for a point on its own.
+    The draws are shared among the threads of `tasks`.
     """
     n_points, n_features = filled.shape
     if labels.max() == 0:
@@ -223,12 +227,15 @@ def point_confidence(filled: Array, labels: Labels, random_state: int) -> Array:
     n_votes = np.clip(sizes[labels] - is_voter, 1, _N_VOTES)
     ranks = np.arange(min(int(n_votes.max()), len(voters) - 1))
     rows = Rows(filled)
-    stays = np.zeros(n_points)
-    for _ in range(_N_DRAWS):
-        columns = rng.permutation(n_features)[: max(n_features // 2, 1)]
+
+    def stays(columns: Labels) -> NDArray[np.bool_]:
         nearest, _ = rows_at_ranks(rows.columns(columns), ranks, among=voters)
-        stays += _vote(labels[nearest], n_votes, labels) == labels
-    return stays / _N_DRAWS
+        return _vote(labels[nearest], n_votes, labels) == labels
+
+    tasks = Tasks(1) if tasks is None else tasks
+    n_drawn = max(n_features // 2, 1)
+    draws = [tasks.add(stays, rng.permutation(n_features)[:n_drawn]) for _ in range(_N_DRAWS)]
+    return sum(draw.result().astype(float) for draw in draws) / _N_DRAWS
 
 
 def _vote(nearest: Labels, n_votes: Labels, first: Labels | None = None) -> Labels:

@@ -219,6 +219,7 @@ def expected_steps(
     steps.append(Step("structure", _linear(_STRUCTURE, model.n_entries), "structure"))
     for mode in (0, 1):
         steps.append(Step("embedding", model.embedding(embedding, mode), "embedding"))
+    for mode in (0, 1):
         steps.append(Step("clusters", model.clusters(mode), "clusters"))
     n_workers = effective_n_jobs(n_jobs)
     factor = speed_factor()

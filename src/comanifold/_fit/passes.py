@@ -1,23 +1,17 @@
 """The passes of a fit over a matrix in standard units: graphs, surface, distances, and again."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parallel import (
-    check_backend,
-    in_threads,
-    is_distributed,
-    plain_interrupts,
-    single_threaded_blas,
-)
-from ..graphs import CandidatePairs, Graph, Pairs
-from ..metrics import add_variances
+from .._parallel import check_backend, is_distributed, plain_interrupts
+from .._tasks import Task, Tasks
+from ..graphs import Graph
+from ..metrics import MultiScaleMetric, add_variances
 from ..model_selection import HeldOut, held_out_folds
-from ..solvers import Scale, Solved, SolverOptions, Surface
+from ..solvers import Scale
 from .combination import (
     ErrorModel,
     HeldOutPredictions,
@@ -36,12 +30,12 @@ from .completion import (
     predict_along_path,
 )
 from .messages import SharedMatrix
+from .prepare import CompletedMatrix, FirstScale, begin_passes, complete, prepare_next_pass
 from .settings import Execution, Settings
 from .sweep import (
     Blocks,
     CostWeights,
     Outputs,
-    PairsOfModes,
     PassInputs,
     ScaleWeights,
     Sweep,
@@ -62,12 +56,12 @@ _PAPER_ALPHA = -0.5
 # lower it by themselves are not tried.
 _NO_GAIN, _NO_ERROR = 2e-3, 1e-6
 
-# The first scale of larger matrices is solved from that of a fold. From the start, which takes
-# longer, the estimates predict slightly better.
-_LARGE = 200_000
+# Each step takes memory for some copies of the matrix: those of larger matrices are taken one after
+# the other, and only the paths of a surface at the same time.
+MOST_ENTRIES_AT_ONCE = 10_000_000
 
-# Completion paths of larger matrices are computed one after the other.
-_MOST_ENTRIES_AT_ONCE = 10_000_000
+# Completions without effects of rows and columns.
+_PLAIN = tuple(kind for kind in PATH_KINDS if not kind.effects)
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,7 @@ class SurfaceResult:
         The weighted mean of the filled-in matrices.
     completed : ndarray of shape (n_rows, n_columns)
         The matrix filled in by a Gaussian model, which is linear in the observed entries; the
-        matrix itself if nothing is missing.
+        same as `filled` if nothing is missing.
     row_distances, column_distances : ndarray or sparse array
     row_variances, column_variances : ndarray
         What is added to the squared distances of each row and column.
@@ -132,126 +126,156 @@ def run_passes(
     execution.progress.expect(settings, X.shape, n_folds=len(folds), has_missing=has_missing)
     if is_distributed():
         execution = replace(execution, matrix=SharedMatrix(X))
-    if not folds:
-        inputs = _prepare_last_pass(X, settings, execution, stride, "pass")
-        alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
-        swept = _sweep_last_pass(inputs, CostWeights(alpha), settings, execution)
-        if settings.learns_weights:
-            swept.normalise()
-        execution.progress.begin_step("distances")
-        return _result(inputs, swept, [], _Judgement.empty(X.shape))
-    is_small = len(folds) > 1
-    paths = [_complete_fold(fold, execution, all_kinds=is_small) for fold in folds]
-    kind, step = _best_completion(paths)
-    rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
-    judged: list[dict[Member, Array]] = []
-    first: FirstScale | None = None
-    for number, (fold, of_fold) in enumerate(zip(folds, paths, strict=True), start=1):
-        inputs = _prepare_fold(fold, number, of_fold[kind], rough, execution, stride, first)
-        first = first or FirstScale.of(inputs.first)
-        judged.append(_judge(fold, number, inputs, of_fold, rough, execution))
-        del inputs  # as large as several copies of the matrix
-    execution.progress.begin_step("completing")
-    completed = continue_path(X, paths[0][kind].best, step).filled(X)
-    inputs = _prepare_last_pass(
-        X, settings, execution, stride, "pass", like=first, completed=completed
-    )
-    start = first.l, first.k
-    del first, completed
-    judgement = _combine(folds, judged, X.shape)
-    weights = ScaleWeights(judgement.scale_weights, start, settings.traversal, stride)
-    swept = _sweep_last_pass(inputs, weights, settings, execution)
+    if folds:
+        return _run_with_folds(X, folds, settings, execution, stride)
+    matrix = execution.tasks.add(complete, X, settings)
+    begun = begin_passes(matrix, settings, stride, execution.tasks)
+    inputs = _prepare_last_pass(begun, settings, execution, "pass")
+    alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
+    swept = _sweep_last_pass(inputs, CostWeights(alpha), settings, execution)
+    if settings.learns_weights:
+        swept.normalise()
     execution.progress.begin_step("distances")
-    known = (kind, step), inputs.completed
-    completions = _add_completions(X, judgement.completion_weights, paths[0], swept, known)
-    return _result(inputs, swept, completions, judgement)
+    nowhere = np.zeros(0, dtype=np.intp)
+    held_out = HeldOutPredictions(nowhere, nowhere, nowhere, np.zeros(0))
+    errors = ErrorModel.fit(np.zeros(0), nowhere, nowhere, X.shape)
+    return _result(inputs, swept, [], held_out, errors)
+
+
+def _run_with_folds(
+    X: Array, folds: list[HeldOut], settings: Settings, execution: Execution, stride: int
+) -> SurfaceResult:
+    """Return the result of the last pass, with weights learned from the folds.
+
+    What does not need a whole surface is a task, and begins as soon as it can (`Tasks`). This
+    thread waits for them in the order of the stages, and solves the surfaces with the help of the
+    others.
+    """
+    tasks, progress = execution.tasks, execution.progress
+    rough = replace(settings, tol=max(settings.tol, _TOL_FOR_WEIGHTS), keep_scales=False)
+
+    # The folds: completions, the best of them, graphs, first scale.
+    paths = [{kind: tasks.add(predict_along_path, fold, kind) for kind in _PLAIN} for fold in folds]
+    plain = [tasks.gather(of_fold) for of_fold in paths]
+    choice = tasks.add(_best_completion, *plain)
+    begun: list[Task] = []
+    first = None
+    for fold, of_fold in zip(folds, plain, strict=True):
+        matrix = tasks.add(_complete_fold, fold, of_fold, choice)
+        begun.append(begin_passes(matrix, rough, stride, tasks, first, is_fold=True))
+        if settings.n_passes == 1:
+            first = first or tasks.add(FirstScale.of, begun[0])
+    # Completions with effects, which only the weights need.
+    kinds = PATH_KINDS if len(folds) > 1 else _PLAIN
+    for fold, of_fold in zip(folds, paths, strict=True):
+        of_fold |= _add_effects(fold, of_fold[FOR_GRAPHS], tasks, always=kinds == PATH_KINDS)
+    # The whole matrix: completion, graphs, first scale.
+    completed = tasks.add(_complete_from_fold, X, plain[0], choice)
+    whole = begin_passes(completed, settings, stride, tasks, first)
+    del plain
+
+    for of_fold in paths:
+        progress.begin_step("completing")
+        for number, kind in enumerate(kinds, start=1):
+            of_fold[kind].result()
+            progress.part_done(number / len(kinds))
+    judged: list[dict[Member, Array]] = []
+    for number, fold in enumerate(folds, start=1):
+        name = f"fold-{number}-pass"
+        inputs = _prepare_last_pass(begun.pop(0), rough, execution, name, first)
+        first = first or tasks.add(FirstScale.of, inputs)
+        first.result()  # needs the inputs no longer
+        inputs = replace(inputs, completed=None)
+        judged.append(_judge(fold, number, inputs, rough, execution))
+        del inputs  # as large as several copies of the matrix
+    progress.begin_step("completing")
+    needed = [_known(of_fold) for of_fold in paths]
+    stacking, learned = _combine(folds, list(map(_members, needed, judged)))
+    completions = [
+        tasks.add(_add_completions, whole, needed[0][kind], steps, choice)
+        for kind, steps in learned.completions.items()
+    ]
+    held_out = tasks.add(_predict_held_out, folds, stacking)
+    errors = tasks.add(_fit_errors, folds, held_out, X.shape)
+    completed.result()
+    inputs = _prepare_last_pass(whole, settings, execution, "pass", first)
+    start = first.result()
+    weights = ScaleWeights(learned.scales, (start.l, start.k), settings.traversal, stride)
+    del completed, whole, first, start
+    swept = _sweep_last_pass(inputs, weights, settings, execution)
+    progress.begin_step("distances")
+    added: list[Completion] = []
+    for number, task in enumerate(completions):
+        metric, of_kind = task.result()
+        completions[number] = None  # the sums are as large as the distances
+        swept.metric.merge(metric)
+        added += of_kind
+    return _result(inputs, swept, added, held_out.result(), errors.result())
 
 
 Member = tuple[int, int] | tuple[PathKind, int]
 
 
-class FirstScale(NamedTuple):
-    """The exponents of the first scale of a surface, and its estimate."""
+class _Weights(NamedTuple):
+    """The weights of the members by scale, and by the kind and the step of a completion."""
 
-    l: int
-    k: int
-    estimate: Array
-
-    @classmethod
-    def of(cls, solved: Solved) -> "FirstScale":
-        return cls(solved.scale.l, solved.scale.k, solved.iterate.estimate)
-
-
-@dataclass(frozen=True)
-class _Judgement:
-    """What the folds have told: the weights of the members, and the errors to expect."""
-
-    scale_weights: dict[tuple[int, int], float]
-    completion_weights: dict[PathKind, dict[int, float]]
-    held_out: HeldOutPredictions
-    errors: ErrorModel
-
-    @classmethod
-    def empty(cls, shape: tuple[int, int]) -> "_Judgement":
-        """Return the judgement where nothing could be held out."""
-        nowhere = np.zeros(0, dtype=np.intp)
-        errors = ErrorModel.fit(np.zeros(0), nowhere, nowhere, shape)
-        return cls({}, {}, HeldOutPredictions(nowhere, nowhere, nowhere, np.zeros(0)), errors)
+    scales: dict[tuple[int, int], float]
+    completions: dict[PathKind, dict[int, float]]
 
 
 PathsOfFold = dict[PathKind, PredictedPath]
 
+# The kind of a completion, and its step.
+Choice = tuple[PathKind, int]
 
-def _complete_fold(fold: HeldOut, execution: Execution, *, all_kinds: bool) -> PathsOfFold:
-    """Return the completion paths of a matrix without the entries of a fold.
 
-    Unless all kinds are wanted, only such paths with effects of rows and columns that may be
-    needed: `_without_effects` leaves them out where they do not predict better.
+def _add_effects(fold: HeldOut, plain: Task, tasks: Tasks, *, always: bool) -> dict[PathKind, Task]:
+    """Add the completion paths with effects of rows and columns to the tasks.
+
+    Unless they are wanted always, the result is None for paths that are not needed:
+    `_without_effects` would leave them out because they do not predict better than `plain`.
     """
-    # A path needs memory for some copies of the matrix.
-    is_large = fold.shape[0] * fold.shape[1] > _MOST_ENTRIES_AT_ONCE
-    n_jobs = 1 if is_large else execution.n_jobs
-
-    def predict(kinds: Iterable[PathKind], n_before: int = 0) -> PathsOfFold:
-        kinds = list(kinds)
-        calls = [(_predict, (fold, kind)) for kind in kinds]
-        found = {}
-        for kind, path in zip(kinds, in_threads(calls, n_jobs=n_jobs), strict=True):
-            found[kind] = path
-            n_expected = len(PATH_KINDS) if n_before else len(kinds)
-            execution.progress.part_done((n_before + len(found)) / n_expected)
-        return found
-
-    execution.progress.begin_step("completing")
-    if all_kinds:
-        return predict(PATH_KINDS)
     with_variance = PathKind(effects=True, variance=True)
     without_variance = PathKind(effects=True, variance=False)
-    kinds = [kind for kind in PATH_KINDS if not kind.effects]
-    if effects_gain(fold) > _NO_GAIN:
-        kinds.append(without_variance)
-    paths = predict(kinds)
-    if without_variance in paths:
-        least = paths[FOR_GRAPHS].errors.min()
-        if paths[without_variance].errors.min() < (1.0 - _NO_GAIN) * least - _NO_ERROR:
-            paths |= predict([with_variance], len(paths))
-        else:
-            del paths[without_variance]
-    return paths
+    if always:
+        kinds = without_variance, with_variance
+        return {kind: tasks.add(predict_along_path, fold, kind) for kind in kinds}
+    path = tasks.add(_predict_if_better, fold, without_variance, plain)
+    return {
+        without_variance: path,
+        with_variance: tasks.add(_predict_if_needed, fold, with_variance, path),
+    }
 
 
-def _predict(fold: HeldOut, kind: PathKind) -> PredictedPath:
-    with single_threaded_blas():
-        return predict_along_path(fold, kind)
+def _predict_if_better(fold: HeldOut, kind: PathKind, plain: PredictedPath) -> PredictedPath | None:
+    """Return what a path predicts, or None if another predicts as well."""
+    if not effects_gain(fold) > _NO_GAIN:
+        return None
+    path = predict_along_path(fold, kind)
+    is_better = path.errors.min() < (1.0 - _NO_GAIN) * plain.errors.min() - _NO_ERROR
+    return path if is_better else None
 
 
-def _best_completion(paths: list[PathsOfFold]) -> tuple[PathKind, int]:
+def _predict_if_needed(
+    fold: HeldOut, kind: PathKind, other: PredictedPath | None
+) -> PredictedPath | None:
+    """Return what a path predicts, or None if there is none of another kind."""
+    return None if other is None else predict_along_path(fold, kind)
+
+
+def _known(tasks: dict[PathKind, Task]) -> PathsOfFold:
+    """Return the paths that were needed."""
+    paths = {kind: task.result() for kind, task in tasks.items()}
+    return {kind: path for kind, path in paths.items() if path is not None}
+
+
+def _best_completion(*paths: PathsOfFold) -> Choice:
     """Return the kind and the step of the completion with the least error over all folds.
 
     Without effects of rows and columns: see `_without_effects`.
     """
     found = []
-    for kind in (kind for kind in PATH_KINDS if not kind.effects):
+    for kind in _PLAIN:
         errors = [of_fold[kind].errors for of_fold in paths]
         total = sum(error[: min(map(len, errors))] for error in errors)
         found.append((float(total.min()), kind, int(np.argmin(total))))
@@ -259,56 +283,45 @@ def _best_completion(paths: list[PathsOfFold]) -> tuple[PathKind, int]:
     return kind, step
 
 
-def _prepare_fold(
-    fold: HeldOut,
-    number: int,
-    path: PredictedPath,
-    settings: Settings,
-    execution: Execution,
-    stride: int,
-    first: FirstScale | None,
-) -> PassInputs:
-    """Return the inputs of the last pass over a matrix without the entries of a fold.
-
-    The first graphs are built from the best step of a completion path.
-    """
+def _complete_fold(fold: HeldOut, paths: PathsOfFold, choice: Choice) -> CompletedMatrix:
+    """Return the matrix without the entries of a fold, completed at the best step of a path."""
     rest = fold.rest()
-    completed = path.best.filled(rest)
-    name = f"fold-{number}-pass"
-    inputs = _prepare_last_pass(
-        rest, settings, execution, stride, name, like=first, completed=completed
-    )
-    return replace(inputs, completed=None)
+    return CompletedMatrix(rest, paths[choice[0]].best.filled(rest))
+
+
+def _complete_from_fold(X: Array, paths: PathsOfFold, choice: Choice) -> CompletedMatrix:
+    """Return the whole matrix, completed at a step of a path from that of a fold."""
+    kind, step = choice
+    return CompletedMatrix(X, continue_path(X, paths[kind].best, step).filled(X))
 
 
 def _judge(
-    fold: HeldOut,
-    number: int,
-    inputs: PassInputs,
-    paths: PathsOfFold,
-    settings: Settings,
-    execution: Execution,
+    fold: HeldOut, number: int, inputs: PassInputs, settings: Settings, execution: Execution
 ) -> dict[Member, Array]:
-    """Return what each member predicts for the entries of a fold, fitted without them."""
-    predictions: dict[Member, Array] = {
-        (kind, step): predicted
-        for kind, path in paths.items()
-        for step, predicted in enumerate(path.predictions)
-    }
+    """Return what each scale predicts for the entries of a fold, fitted without them."""
     execution.progress.begin_step("learning weights")
     name = f"fold-{number}-pass-{settings.n_passes}"
     outputs = Outputs(metric=False, entries=(fold.rows, fold.columns))
     weights = CostWeights(_PAPER_ALPHA)
     swept = sweep(inputs, weights, settings, execution, name=name, outputs=outputs)
     execution.progress.end_pass(f"fold {number}", swept.scales)
-    for scale, predicted in zip(swept.scales, swept.predictions, strict=True):
-        predictions[scale.l, scale.k] = predicted
-    return predictions
+    return {
+        (scale.l, scale.k): predicted
+        for scale, predicted in zip(swept.scales, swept.predictions, strict=True)
+    }
 
 
-def _combine(
-    folds: list[HeldOut], judged: list[dict[Member, Array]], shape: tuple[int, int]
-) -> _Judgement:
+def _members(paths: PathsOfFold, scales: dict[Member, Array]) -> dict[Member, Array]:
+    """Return the predictions of the completions and scales of a fold."""
+    completions: dict[Member, Array] = {
+        (kind, step): predicted
+        for kind, path in paths.items()
+        for step, predicted in enumerate(path.predictions)
+    }
+    return completions | scales
+
+
+def _combine(folds: list[HeldOut], judged: list[dict[Member, Array]]) -> tuple[Stacking, _Weights]:
     """Return the weights of the members, learned from their predictions in all folds.
 
     Members that a fold does not have, past the end of a path, are left out.
@@ -323,24 +336,30 @@ def _combine(
     prior /= prior.sum()
     has_effects = np.array([isinstance(m[0], PathKind) and m[0].effects for m in members])
     stacking, weights = _without_effects(Stacking(predictions, values, prior), has_effects)
-    scale_weights: dict[tuple[int, int], float] = {}
-    completion_weights: dict[PathKind, dict[int, float]] = {}
+    learned = _Weights({}, {})
     for member, weight in zip(members, weights, strict=True):
         if weight <= 0.0:
             continue
         if isinstance(member[0], PathKind):
-            completion_weights.setdefault(member[0], {})[member[1]] = float(weight)
+            learned.completions.setdefault(member[0], {})[member[1]] = float(weight)
         else:
-            scale_weights[member] = float(weight)
+            learned.scales[member] = float(weight)
+    return stacking, learned
+
+
+def _predict_held_out(folds: list[HeldOut], stacking: Stacking) -> HeldOutPredictions:
+    """Return what the combination predicts for the entries of all folds."""
     rows, columns = (np.concatenate([getattr(f, at) for f in folds]) for at in ("rows", "columns"))
     numbers = np.concatenate([np.full(len(f.values), i) for i, f in enumerate(folds)])
-    predicted = stacking.cross_fitted()
-    return _Judgement(
-        scale_weights,
-        completion_weights,
-        HeldOutPredictions(rows, columns, numbers, predicted),
-        ErrorModel.fit(predicted - values, rows, columns, shape),
-    )
+    return HeldOutPredictions(rows, columns, numbers, stacking.cross_fitted())
+
+
+def _fit_errors(
+    folds: list[HeldOut], held_out: HeldOutPredictions, shape: tuple[int, int]
+) -> ErrorModel:
+    """Return the errors of filled-in entries, from those of the entries of all folds."""
+    residuals = held_out.predicted - np.concatenate([fold.values for fold in folds])
+    return ErrorModel.fit(residuals, held_out.rows, held_out.columns, shape)
 
 
 def _without_effects(stacking: Stacking, has_effects: NDArray[np.bool_]) -> tuple[Stacking, Array]:
@@ -363,46 +382,42 @@ def _without_effects(stacking: Stacking, has_effects: NDArray[np.bool_]) -> tupl
 
 
 def _add_completions(
-    X: Array,
-    weights: dict[PathKind, dict[int, float]],
-    paths: PathsOfFold,
-    swept: Sweep,
-    known: tuple[Member, Array],
-) -> list[Completion]:
-    """Add the completions that have a weight to the distances; return them.
+    inputs: PassInputs, of_fold: PredictedPath, weights: dict[int, float], choice: Choice
+) -> tuple[MultiScaleMetric, list[Completion]]:
+    """Return the sums of the steps of a completion path that have a weight, and these steps.
 
-    They are solved from those without the entries of a fold. One is known: X filled in by it.
+    They are solved from those without the entries of a fold. By `choice` the matrix is completed
+    already.
     """
-    completions = []
+    X, kind = inputs.X, of_fold.best.kind
+    metric, completions = MultiScaleMetric(X, inputs.pairs), []
     labels = np.arange(X.shape[0]), np.arange(X.shape[1])
-    (known_kind, known_step), filled = known
-    for kind, steps in weights.items():
-        if kind == known_kind and steps.keys() == {known_step}:
-            swept.metric.add(filled, *labels, steps[known_step])
-            completions.append(
-                Completion(kind.effects, kind.variance, known_step, steps[known_step])
-            )
-            continue
-        path = continue_path(X, paths[kind].best, min(steps))
-        for step in range(min(steps), max(steps) + 1):
-            if step > min(steps):
-                path.solve(step)
-            if step not in steps:
-                continue
-            swept.metric.add(path.estimate(), *labels, steps[step])
-            completions.append(Completion(kind.effects, kind.variance, step, steps[step]))
-    return completions
+    if choice[0] == kind and weights.keys() == {choice[1]}:
+        ((step, weight),) = weights.items()
+        metric.add(inputs.completed, *labels, weight)
+        return metric, [Completion(kind.effects, kind.variance, step, weight)]
+    path = continue_path(X, of_fold.best, min(weights))
+    for step in range(min(weights), max(weights) + 1):
+        if step > min(weights):
+            path.solve(step)
+        if step in weights:
+            metric.add(path.estimate(), *labels, weights[step])
+            completions.append(Completion(kind.effects, kind.variance, step, weights[step]))
+    return metric, completions
 
 
 def _result(
-    inputs: PassInputs, swept: Sweep, completions: list[Completion], judgement: _Judgement
+    inputs: PassInputs,
+    swept: Sweep,
+    completions: list[Completion],
+    held_out: HeldOutPredictions,
+    errors: ErrorModel,
 ) -> SurfaceResult:
     """Return the result of a fit."""
     metric = swept.metric
-    missing = np.isnan(inputs.X)
+    filled, missing = metric.filled, np.isnan(inputs.X)
     of_modes = [
-        metric.total_weight**2 * mode_variances(judgement.errors, missing, mode)
-        for mode in ("row", "column")
+        metric.total_weight**2 * mode_variances(errors, missing, mode) for mode in ("row", "column")
     ]
     row_distances, column_distances = (
         add_variances(distances, variance)
@@ -415,22 +430,20 @@ def _result(
         blocks=swept.blocks,
         completions=completions,
         total_weight=metric.total_weight,
-        filled=metric.filled,
-        completed=_completed(inputs, missing),
+        filled=filled,
+        completed=_completed(inputs) if missing.any() else filled,
         row_distances=row_distances,
         column_distances=column_distances,
         row_variances=of_modes[0],
         column_variances=of_modes[1],
-        held_out=judgement.held_out,
-        errors=judgement.errors,
+        held_out=held_out,
+        errors=errors,
     )
 
 
-def _completed(inputs: PassInputs, missing: NDArray[np.bool_]) -> Array:
+def _completed(inputs: PassInputs) -> Array:
     """Return the matrix filled in by a Gaussian model."""
-    if inputs.completed is not None:
-        return inputs.completed
-    return complete_for_graphs(inputs.X) if missing.any() else inputs.X
+    return complete_for_graphs(inputs.X) if inputs.completed is None else inputs.completed
 
 
 def _sweep_last_pass(
@@ -452,14 +465,11 @@ def _sweep_last_pass(
 
 
 def _prepare_last_pass(
-    X: Array,
+    begun: Task,
     settings: Settings,
     execution: Execution,
-    stride: int,
     name: str,
-    *,
-    like: FirstScale | None = None,
-    completed: Array | None = None,
+    like: Task | None = None,
 ) -> PassInputs:
     """Return the inputs of the last pass, after all passes before it.
 
@@ -467,18 +477,15 @@ def _prepare_last_pass(
 
     Parameters
     ----------
-    like : FirstScale, optional
-        That of the last pass over a similar matrix; this one begins with the same.
-    completed : ndarray, optional
-        X filled in, if it is known.
+    begun : Task
+        The inputs of the first pass.
+    like : Task, optional
+        The first scale of the last pass over a similar matrix; this one begins with the same.
     """
-    likes = [None] * (settings.n_passes - 1) + [like]
     execution.progress.begin_step("graphs")
-    # The last pass over a fold has no distances.
-    needs_pairs = name == "pass" or settings.n_passes > 1
-    inputs = prepare_first_pass(X, settings, stride, completed, likes[0], needs_pairs=needs_pairs)
+    inputs = begun.result()
     alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
-    for number, next_like in enumerate(likes[1:], start=1):
+    for number in range(1, settings.n_passes):
         execution.progress.begin_step("solving" if name == "pass" else "learning weights")
         swept = sweep(
             inputs,
@@ -491,87 +498,7 @@ def _prepare_last_pass(
         title = f"{name.replace('-', ' ')} {number} of {settings.n_passes}"
         execution.progress.end_pass(title, swept.scales)
         execution.progress.begin_step("graphs")
-        inputs = _prepare_next_pass(inputs, swept, settings, next_like)
+        is_last = number == settings.n_passes - 1
+        first = like.result() if is_last and like is not None else None
+        inputs = prepare_next_pass(inputs, swept, settings, first)
     return inputs
-
-
-def prepare_first_pass(
-    X: Array,
-    settings: Settings,
-    stride: int,
-    completed: Array | None = None,
-    like: FirstScale | None = None,
-    *,
-    needs_pairs: bool = True,
-) -> PassInputs:
-    """Return the inputs of the first pass; graphs from X, or from X filled in.
-
-    Unless `needs_pairs`, without the pairs for sparse distances.
-    """
-    points = X
-    if settings.first_graphs == "completed" and np.isnan(X).any():
-        completed = complete_for_graphs(X) if completed is None else completed
-        points = completed
-    for_rows, for_columns = settings.n_neighbors
-    row_candidates, column_candidates = None, None
-    if needs_pairs:
-        row_candidates, column_candidates = settings.n_candidates(X.shape)
-    row_graph, row_pairs = _first_graph(points, for_rows, row_candidates)
-    column_graph, column_pairs = _first_graph(points.T, for_columns, column_candidates)
-    pairs = row_pairs, column_pairs
-    inputs = _prepare_pass(X, (row_graph, column_graph), pairs, settings, stride, like)
-    return replace(inputs, completed=completed)
-
-
-def _prepare_next_pass(
-    inputs: PassInputs, swept: Sweep, settings: Settings, like: FirstScale | None
-) -> PassInputs:
-    """Return the inputs of the next pass, with graphs from the distances of the last."""
-    row_graph, column_graph = (
-        Graph.from_distances(distances, n_neighbors)
-        for distances, n_neighbors in zip(
-            swept.metric.distances(), settings.n_neighbors, strict=True
-        )
-    )
-    graphs = row_graph, column_graph
-    new = _prepare_pass(inputs.X, graphs, inputs.pairs, settings, inputs.stride, like)
-    return replace(new, completed=inputs.completed)
-
-
-def _prepare_pass(
-    X: Array,
-    graphs: tuple[Graph, Graph],
-    pairs: PairsOfModes,
-    settings: Settings,
-    stride: int,
-    like: FirstScale | None,
-) -> PassInputs:
-    """Return the inputs of a pass with these graphs; this solves the first scale."""
-    surface = Surface(
-        X,
-        *graphs,
-        SolverOptions(settings.penalty, settings.solver, settings.max_iter, settings.tol),
-        continuation=settings.continuation,
-        stride=stride,
-        # Graphs of later passes are from distances over all scales.
-        skip=settings.learns_weights and settings.n_passes == 1,
-    )
-    if like is not None and X.size > _LARGE:
-        first = surface.solve_from(like.l, like.k, like.estimate)
-    elif like is not None:
-        first = surface.solve(like.l, like.k)
-    elif settings.start is not None:
-        first = surface.solve(*settings.start)
-    else:
-        first = surface.start()
-    return PassInputs(X, *graphs, pairs, stride, surface, first)
-
-
-def _first_graph(
-    X: Array, n_neighbors: int, n_candidates: int | None
-) -> tuple[Graph, Pairs | None]:
-    """Return the nearest-neighbour graph of the rows, and their pairs if distances are sparse."""
-    if n_candidates is None:
-        return Graph.nearest_neighbors(X, n_neighbors), None
-    candidates = CandidatePairs(X, n_candidates)
-    return candidates.graph(n_neighbors), candidates.pairs

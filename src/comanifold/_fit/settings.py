@@ -1,7 +1,7 @@
 """The parameters of `CoManifold`, validated before any work is done."""
 
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from .._embedding.bandwidths import check_bandwidth, local_neighbor
 from .._embedding.layouts import check_embedding, refuse_sparse
+from .._tasks import Tasks
 from .._validation import (
     check_choice,
     check_count,
@@ -87,12 +88,14 @@ class Settings:
 class Execution:
     """How a fit is carried out, without any effect on its result.
 
-    `matrix` is the whole matrix on the workers of a cluster, if there is one.
+    `tasks` are the threads of this process; `matrix` is the whole matrix on the workers of a
+    cluster, if there is one.
     """
 
     n_jobs: int | None
     checkpoint: "Checkpoint | None"
     progress: "ProgressReporter"
+    tasks: Tasks = field(default_factory=lambda: Tasks(1))
     matrix: "SharedMatrix | None" = None
 
 

@@ -372,7 +372,9 @@ def sweep(
     total = common.empty_sweep()
     done: dict[str, Part | None] = {}
     n_added = 0
-    parallel = in_parallel(paths(), n_jobs=execution.n_jobs, stop=common.stop, prefer="threads")
+    parallel = in_parallel(
+        paths(), n_jobs=execution.n_jobs, stop=common.stop, tasks=execution.tasks
+    )
     with parallel as results:
         for place, part in tasks.parts(results):
             # Saved by this process, because workers may be on another machine.
