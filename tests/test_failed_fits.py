@@ -20,10 +20,12 @@ from comanifold.baselines import (
     ConvexClustering,
     FilledDiffusionMap,
     MaskedIsomap,
+    Questionnaire,
     SoftImpute,
 )
 from comanifold.baselines import _masked_isomap as masked_isomap
 from comanifold.baselines import _nlpca as nlpca
+from comanifold.baselines import _questionnaire as questionnaire
 from comanifold.baselines import _soft_impute as soft_impute
 
 ESTIMATORS = [
@@ -36,6 +38,7 @@ ESTIMATORS = [
     NLPCA(1, n_restarts=1, max_iter=50, tol=0.1, random_state=0),
     ConvexClustering(),
     FilledDiffusionMap("knn"),
+    Questionnaire(n_trees=2),
 ]
 
 
@@ -123,6 +126,7 @@ STAGES = {
     NLPCA: [(nlpca, "minimize"), (nlpca.Objective, "fit_scores")],
     ConvexClustering: [(comanifold.co_clustering, "solve")],
     FilledDiffusionMap: [(comanifold.diffusion_map, "leading_eigenvectors")],
+    Questionnaire: [(questionnaire, "flexible_tree"), (questionnaire.DiffusionMap, "fit")],
 }
 
 

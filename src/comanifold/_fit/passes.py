@@ -18,6 +18,7 @@ from ..graphs import CandidatePairs, Graph, Pairs
 from ..metrics import add_variances
 from ..model_selection import HeldOut, held_out_folds
 from ..solvers import Scale, Solved, SolverOptions, Surface
+from ..trees import PartitionTree
 from .combination import (
     ErrorModel,
     HeldOutPredictions,
@@ -93,6 +94,8 @@ class SurfaceResult:
         What is added to the squared distances of each row and column.
     held_out : HeldOutPredictions
     errors : ErrorModel
+    row_tree, column_tree : PartitionTree, or None
+        Over which the distances of the other mode are, if they are those of the tree metric.
     """
 
     row_graph: Graph
@@ -109,6 +112,8 @@ class SurfaceResult:
     column_variances: Array
     held_out: HeldOutPredictions
     errors: ErrorModel
+    row_tree: PartitionTree | None = None
+    column_tree: PartitionTree | None = None
 
 
 @plain_interrupts()
