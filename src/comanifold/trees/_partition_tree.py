@@ -345,6 +345,12 @@ class PartitionTree:
     def __hash__(self) -> int:
         return hash((self._labels.shape, self._labels.tobytes()))
 
+    def __copy__(self) -> "PartitionTree":
+        return self  # nothing in it can be changed
+
+    def __deepcopy__(self, memo: dict) -> "PartitionTree":
+        return self
+
     def __reduce__(self) -> tuple:
         return PartitionTree, (np.array(self._labels),)
 
