@@ -67,9 +67,9 @@ def tree_distances(
 
     References
     ----------
-    Leeb (2013), Topics in metric approximation. Ankenman (2014), Geometry and analysis of dual
-    networks on questionnaires. Mishne et al. (2016), Hierarchical coupled-geometry analysis for
-    neuronal structure and activity pattern discovery.
+    Leeb (2016), The mixed Lipschitz space and its dual for tree metrics. Ankenman (2014), Geometry
+    and analysis of dual networks on questionnaires. Mishne et al. (2016), Hierarchical
+    coupled-geometry analysis for neuronal structure and activity pattern discovery.
 
     Examples
     --------
