@@ -170,6 +170,7 @@ def test_an_estimator_that_places_no_new_points():
         ({"embedding": SimpleNamespace(fit_transform=abs)}, "with fit_transform and get_params"),
         ({"bandwidth": 0.0}, "bandwidth must be"),
         ({"distances": "some"}, "distances must be one of 'auto', 'dense', 'sparse'"),
+        ({"metric": "cosine"}, "metric must be one of 'multi-scale', 'tree'"),
         ({"first_graphs": "full"}, "first_graphs must be one of 'completed', 'masked'"),
         ({"traversal": "diagonal"}, "traversal must be one of 'paper', 'symmetric'"),
         ({"tol": 0.0}, "tol must be"),

@@ -20,12 +20,14 @@ from comanifold.baselines import (
     ConvexClustering,
     FilledDiffusionMap,
     MaskedIsomap,
+    Questionnaire,
     RepairedDistances,
     SoftImpute,
     SparseSVD,
 )
 from comanifold.baselines import _masked_isomap as masked_isomap
 from comanifold.baselines import _nlpca as nlpca
+from comanifold.baselines import _questionnaire as questionnaire
 from comanifold.baselines import _repaired_distances as repaired
 from comanifold.baselines import _soft_impute as soft_impute
 from comanifold.baselines import _sparse_svd as sparse_svd
@@ -42,6 +44,7 @@ ESTIMATORS = [
     FilledDiffusionMap("knn"),
     RepairedDistances(),
     SparseSVD(),
+    Questionnaire(n_trees=2),
 ]
 
 
@@ -134,6 +137,7 @@ STAGES = {
         (repaired, "nearest_correlation"),
         (comanifold.diffusion_map, "leading_eigenvectors"),
     ],
+    Questionnaire: [(questionnaire, "flexible_tree"), (questionnaire.DiffusionMap, "fit")],
 }
 
 

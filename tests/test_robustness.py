@@ -42,6 +42,7 @@ CO_MANIFOLD = {
     "bandwidth": BANDWIDTHS,
     "distances": st.sampled_from(["dense", "sparse"]),
     "keep_scales": st.booleans(),
+    "metric": st.sampled_from(["multi-scale", "tree"]),
     "first_graphs": st.sampled_from(["completed", "masked"]),
     "traversal": st.sampled_from(["symmetric", "paper"]),
     "tol": st.floats(1e-6, 0.5),

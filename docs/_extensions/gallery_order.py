@@ -12,6 +12,7 @@ ORDER = (
     "new_points",
     "trees",
     "sparse_distances",
+    "questionnaire",
     "scale_weights",
     "choose_neighbors",
     "penalties",

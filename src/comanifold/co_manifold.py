@@ -39,6 +39,7 @@ from ._embedding.layouts import (
 from ._embedding.ordering import embedding_order
 from ._embedding.out_of_sample import ModeVariances, distances_to_new, find_equal_rows
 from ._embedding.structure import structure_p_values
+from ._embedding.tree_metric import tree_distances_to_new, with_tree_metric
 from ._embedding.trees import cut_tree, nested_linkage, steps_around, with_leaves
 from ._estimators import unchanged_on_failure
 from ._fit.checkpoint import open_checkpoint
@@ -80,6 +81,7 @@ from .diffusion_map import DiffusionMap
 from .model_selection import hold_out
 from .penalties import Penalty, get_penalty, rescale
 from .solvers import TRAVERSALS
+from .trees import PartitionTree
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -197,6 +199,17 @@ class CoManifold(
     bandwidth : "auto", "local", ("local", int), "median" or float, default="auto"
         Bandwidth of the diffusion maps; see `DiffusionMap`. The median of sparse distances is
         that of the stored ones, among which short distances are more frequent.
+    metric : {"multi-scale", "tree"}, default="multi-scale"
+        "multi-scale": the distance above. "tree": a partition tree is built from the multi-scale
+        affinities of the rows, and one of the columns; the distance between two rows is
+
+        .. math:: d(i, j) = \sum_{\ell} \sum_{I \in \mathcal P_\ell} \sqrt{|I| / n} \,
+                  \left| \operatorname{mean}_I \tilde x_i - \operatorname{mean}_I \tilde x_j
+                  \right|
+
+        over the folders I of all levels of the tree of the columns, with the filled-in rows
+        :math:`\tilde x`, and likewise between columns. It averages noise over similar columns
+        also where nothing is missing. Take it for many noisy columns that vary slowly.
     distances : {"auto", "dense", "sparse"}, default="auto"
         Which pairwise distances to compute. "dense": all of them, in square arrays. "sparse":
         those of each row, and each column, to its nearest ones (30, or twice the neighbours of
@@ -256,12 +269,14 @@ class CoManifold(
         similarities of rows, or columns, beyond those of 199 such matrices with the same missing
         entries; at least 0.005, and 1 for matrices too small to tell.
     row_distances_, column_distances_ : ndarray or sparse array
-        Multi-scale distances, in the units of the data. With learned weights, which sum to
-        one, they are means over the scales and completions, and the variances of missing
+        Distances in the units of the data; see `metric`. Multi-scale ones with learned weights,
+        which sum to one, are means over the scales and completions, and the variances of missing
         entries are added to their squares. Sparse ones are CSR arrays in which zeros are
         stored: an entry that is not stored is a distance that was not computed.
     row_affinity_, column_affinity_ : ndarray or sparse array
         Present with diffusion maps only.
+    row_tree_, column_tree_ : PartitionTree
+        Of the rows and of the columns with an observed entry. Present with ``metric="tree"`` only.
     filled_ : ndarray of shape (n_rows, n_columns)
         The data, with missing entries filled in by the weighted mean of all scales and
         completions.
@@ -362,6 +377,7 @@ class CoManifold(
         embedding: Any = "diffusion",
         n_clusters: int | tuple[int | None, int | None] | None = None,
         bandwidth: str | float | tuple[str, int] = "auto",
+        metric: str = "multi-scale",
         distances: str = "auto",
         keep_scales: bool = False,
         n_jobs: int | None = None,
@@ -386,6 +402,7 @@ class CoManifold(
         self.embedding = embedding
         self.n_clusters = n_clusters
         self.bandwidth = bandwidth
+        self.metric = metric
         self.distances = distances
         self.keep_scales = keep_scales
         self.n_jobs = n_jobs
@@ -448,6 +465,8 @@ class CoManifold(
                 execution = Execution(self.n_jobs, checkpoint, reporter, tasks)
                 result = run_passes(matrix.values, settings, execution, stride=matrix.stride)
             warn_of_unconverged(result.scales, self.tol)
+            if self.metric == "tree":
+                result = with_tree_metric(result)
             row, column = self._mode_states(result, matrix, p_values, execution)
         self._set_state(
             FittedState(
@@ -562,6 +581,7 @@ class CoManifold(
         )
         coordinates = np.asarray(embedding.fit_transform(_sorted_for(embedding, distances)))
         n_points = len(coordinates)
+        tree = getattr(result, f"{mode}_tree")
         return ModeState(
             graph=getattr(result, f"{mode}_graph"),
             distances=distances,
@@ -574,6 +594,7 @@ class CoManifold(
             evidence=0.0,
             confidence=np.ones(n_points),
             names=None,
+            tree=None if tree is None else np.array(tree.labels),
         )
 
     def _wanted_groups(self, mode: str, groups: Task, result: SurfaceResult) -> Task | Groups:
@@ -622,12 +643,14 @@ class CoManifold(
                 "confidence_": _expand_rows(of_mode.confidence[:, None], observed)[:, 0],
                 "distances_": expand_to_full(of_mode.distances, observed, observed),
             }
-            for name in ("affinity_", "eigenvalues_"):
+            for name in ("affinity_", "eigenvalues_", "tree_"):
                 vars(self).pop(f"{mode}_{name}", None)  # of an earlier fit
             if isinstance(of_mode.embedding, DiffusionMap):
                 affinity = of_mode.embedding.affinity_
                 attributes["affinity_"] = expand_to_full(affinity, observed, observed)
                 attributes["eigenvalues_"] = of_mode.embedding.eigenvalues_
+            if of_mode.tree is not None:
+                attributes["tree_"] = PartitionTree(of_mode.tree)
             for name, value in attributes.items():
                 setattr(self, f"{mode}_{name}", value)
         self.n_features_in_ = state.data.shape[1]
@@ -862,11 +885,16 @@ class CoManifold(
         rest = np.flatnonzero(has_entries & (same < 0))
         if rest.size:
             in_units = state.scale * filled + state.mean
-            unit = (state.total_weight * state.scale) ** 2
-            variances = ModeVariances(of_mode.variances, unit * entry_variances(state.errors, mode))
-            distances = distances_to_new(
-                new[rest], in_units, of_mode.distances, state.total_weight, variances
-            )
+            if of_mode.tree is not None:
+                tree = self.column_tree_ if mode == "row" else self.row_tree_
+                distances = tree_distances_to_new(new[rest], in_units, of_mode.distances, tree)
+            else:
+                unit = (state.total_weight * state.scale) ** 2
+                of_entries = unit * entry_variances(state.errors, mode)
+                variances = ModeVariances(of_mode.variances, of_entries)
+                distances = distances_to_new(
+                    new[rest], in_units, of_mode.distances, state.total_weight, variances
+                )
             placed[rest] = of_mode.embedding.transform(_sorted_for(of_mode.embedding, distances))
         return placed
 

@@ -193,6 +193,7 @@ def test_options_reach_the_model(comanifold, file):
     ]
     options += ["--components", 3, "--distances", "dense", "--tol", 0.01, "--max-iter", 500]
     options += ["--first-graphs", "masked", "--traversal", "paper", "--penalty", "snowflake"]
+    options += ["--metric", "tree"]
     comanifold("fit", file, "-o", "out", "--no-check", "--quiet", *options)
     model = CoManifold.load("out/model")
     wanted = {
@@ -205,6 +206,7 @@ def test_options_reach_the_model(comanifold, file):
         "distances": "dense",
         "tol": 0.01,
         "max_iter": 500,
+        "metric": "tree",
         "first_graphs": "masked",
         "traversal": "paper",
         "keep_scales": True,

@@ -97,6 +97,7 @@ def with_equal_rows(seed=3):
 
 
 OPTIONS = [{}, {"first_graphs": "masked"}, {"distances": "sparse"}, {"penalty": "mcp"}]
+OPTIONS += [{"metric": "tree"}, {"metric": "tree", "distances": "sparse"}]
 OPTIONS += [{"embedding": Isomap(metric="precomputed")}, {"n_components": 4, "bandwidth": 0.5}]
 
 

@@ -170,6 +170,7 @@ def test_a_repeated_scale_is_refused(saved):
         ("n_jobs", 0),
         ("random_state", "any"),
         ("verbose", "much"),
+        ("metric", "other"),
         ("first_graphs", "other"),
         ("traversal", "other"),
         ("absent", "perhaps"),

@@ -304,7 +304,7 @@ def test_a_model_that_is_being_replaced_is_one_or_the_other(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d: d.update(format_version=5, comanifold="9.0"), "comanifold 9.0.*update"),
+        (lambda d: d.update(format_version=6, comanifold="9.0"), "comanifold 9.0.*update"),
         (
             lambda d: d.update(format_version=1, comanifold="0.0.1"),
             r"saved by comanifold 0\.0\.1 in version 1 .*fit the model again, or load it with",

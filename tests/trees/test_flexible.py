@@ -8,7 +8,7 @@ from oracles.trees import join_folders
 from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 
-from comanifold.trees import PartitionTree, flexible_tree
+from comanifold.trees import PartitionTree, _flexible, flexible_tree
 from comanifold.trees._flexible import _folder_distances, _next_level
 
 
@@ -123,3 +123,13 @@ def test_wrong_parameters_are_named():
         flexible_tree(np.eye(3), n_eigenvectors=0)
     with pytest.raises(ValueError, match="constant must be a positive number"):
         flexible_tree(np.eye(3), constant=0.0)
+
+
+def test_many_points_are_grouped_first(monkeypatch):
+    monkeypatch.setattr(_flexible, "_MOST_PAIRWISE", 60)
+    monkeypatch.setattr(_flexible, "_N_GROUPS", 40)
+    group = np.repeat(np.arange(4), 25)
+    points = 8.0 * group[:, None] + np.random.default_rng(0).normal(size=(100, 2))
+    tree = flexible_tree(sparse.csr_array(affinity_of(points, 6.0)))
+    assert tree.labels[1].max() + 1 == 40
+    assert groups_of(group) <= {frozenset(folder.members.tolist()) for folder in tree.folders}

@@ -101,6 +101,12 @@ def _complete(row: Array, filled: Array) -> tuple[Indices, Array, Array]:
     return nearest, weights, np.where(observed, row, weights @ filled[nearest])
 
 
+def complete_rows(new: Array, filled: Array) -> tuple[Indices, Array]:
+    """Return the nearest filled-in rows of each new row, and the new rows filled in from them."""
+    found = [_complete(row, filled) for row in new]
+    return np.array([nearest for nearest, _, _ in found]), np.array([row for _, _, row in found])
+
+
 def _inverse_square_weights(squares: Array) -> Array:
     """Return weights that fall with the squared distance; all on those at distance zero."""
     weights = (squares == 0.0).astype(float) if squares[0] == 0.0 else squares[0] / squares

@@ -12,6 +12,7 @@ from ..graphs import Graph
 from ..metrics import MultiScaleMetric, add_variances
 from ..model_selection import HeldOut, held_out_folds
 from ..solvers import Scale
+from ..trees import PartitionTree
 from .combination import (
     ErrorModel,
     HeldOutPredictions,
@@ -87,6 +88,8 @@ class SurfaceResult:
         What is added to the squared distances of each row and column.
     held_out : HeldOutPredictions
     errors : ErrorModel
+    row_tree, column_tree : PartitionTree, or None
+        Over which the distances of the other mode are, if they are those of the tree metric.
     """
 
     row_graph: Graph
@@ -103,6 +106,8 @@ class SurfaceResult:
     column_variances: Array
     held_out: HeldOutPredictions
     errors: ErrorModel
+    row_tree: PartitionTree | None = None
+    column_tree: PartitionTree | None = None
 
 
 @plain_interrupts()

@@ -106,6 +106,7 @@ def check_settings(model: Any) -> Settings:
     check_choice("first_graphs", model.first_graphs, ["completed", "masked"])
     check_choice("scale_weights", model.scale_weights, ["cost", "learned"])
     check_choice("distances", model.distances, ["auto", "dense", "sparse"])
+    check_choice("metric", model.metric, ["multi-scale", "tree"])
     check_count("n_components", model.n_components)
     embedding_neighbors = check_embedding(model.embedding, model.n_components)
     if model.distances == "sparse":

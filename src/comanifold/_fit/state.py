@@ -49,6 +49,8 @@ class ModeState:
         How often each point stays with its cluster.
     names : ndarray of shape (n_points,), or None
         Labels of all rows or columns of a DataFrame.
+    tree : ndarray of int of shape (n_levels, n_observed), or None
+        The labels of the partition tree, if distances are those of the tree metric.
     """
 
     graph: Graph
@@ -62,6 +64,7 @@ class ModeState:
     evidence: float
     confidence: Array
     names: NDArray[Any] | None
+    tree: Indices | None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from .._fit.sweep import Blocks
 from .._validation import refuse_infinite
 from ..diffusion_map import DiffusionMap
 from ..solvers import TRAVERSALS, Scale
+from ..trees import PartitionTree
 
 # Relative differences between machines, and of sums in another order.
 _ROUNDING = 1e-8
@@ -47,6 +48,7 @@ def check_state(state: FittedState) -> None:
         if not 0.0 < of_mode.p_value <= 1.0:
             raise ValueError(f"{mode}.p_value must be above 0 and at most 1, got {of_mode.p_value}")
         _check_clusters(mode, of_mode, observed)
+        _check_tree(f"{mode}.tree", of_mode.tree, state.row.tree is not None)
         _check_distances(f"{mode}.distances", of_mode.distances)
         if isinstance(of_mode.embedding, Layout):
             _check_layout(mode, of_mode)
@@ -131,6 +133,8 @@ def _check_errors(state: FittedState) -> None:
     unit = (state.total_weight * state.scale) ** 2
     for mode in ("row", "column"):
         variances = unit * mode_variances(errors, missing, mode)
+        if state.row.tree is not None:  # the tree metric adds none
+            variances = np.zeros_like(variances)
         if not _is_close(state.mode(mode)[0].variances, variances, 0.0, 1e-6):
             raise ValueError(f"{mode}.variances are not those of errors")
 
@@ -179,6 +183,18 @@ def _check_clusters(mode: str, of_mode: ModeState, observed: Any) -> None:
         raise ValueError(f"{mode}.confidence has entries that are not between 0 and 1")
     if not 0.0 <= of_mode.evidence < np.inf:
         raise ValueError(f"{mode}.evidence must be at least 0 and finite, got {of_mode.evidence}")
+
+
+def _check_tree(name: str, tree: Any, is_needed: bool) -> None:
+    if (tree is not None) != is_needed:
+        raise ValueError("there is a tree of one mode and not of the other")
+    if tree is None:
+        return
+    try:
+        if not np.array_equal(PartitionTree(tree).labels, tree):
+            raise ValueError("labels are not numbered from 0 in the order of their first points")
+    except ValueError as error:
+        raise ValueError(f"{name} is not a partition tree: {error}") from error
 
 
 def _check_distances(name: str, distances: Any) -> None:

@@ -36,7 +36,7 @@ from .npz import open_archive
 
 _KIND = "model"
 _FORMAT = "comanifold model"
-_FORMAT_VERSION = 4
+_FORMAT_VERSION = 5
 _DESCRIPTION = "model.json"
 _ARRAYS = "arrays.npz"
 
@@ -434,6 +434,7 @@ def _decode_mode(saved: _Part, n_points: int, n_observed: int) -> ModeState:
         evidence=saved.value("evidence", float),
         confidence=saved.array("confidence", "f", (n_observed,)),
         names=_decode_names(saved, n_points),
+        tree=None if saved.get("tree") is None else saved.array("tree", "i", (None, n_observed)),
     )
 
 

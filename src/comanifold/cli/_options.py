@@ -537,6 +537,12 @@ model_options = OptionGroup(
             "large matrices. [default: auto]",
         ),
         click.Option(
+            ["--metric"],
+            type=click.Choice(["multi-scale", "tree"]),
+            help="Distances: sums over all scales, or (tree) over the folders of trees of rows and "
+            "columns, for noisy data. [default: multi-scale]",
+        ),
+        click.Option(
             ["--first-graphs"],
             type=click.Choice(["completed", "masked"]),
             help="Find the first neighbours by distances in the filled-in matrix, or over shared "

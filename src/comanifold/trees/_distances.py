@@ -16,6 +16,9 @@ from ._partition_tree import PartitionTree
 Array = NDArray[np.float64]
 Trees = PartitionTree | Sequence[PartitionTree]
 
+# Folders whose means are computed at the same time for distances at some pairs.
+_AT_ONCE = 512
+
 
 def tree_distances(
     X: ArrayLike,
@@ -64,9 +67,9 @@ def tree_distances(
 
     References
     ----------
-    Leeb (2013), Topics in metric approximation. Ankenman (2014), Geometry and analysis of dual
-    networks on questionnaires. Mishne et al. (2016), Hierarchical coupled-geometry analysis for
-    neuronal structure and activity pattern discovery.
+    Leeb (2016), The mixed Lipschitz space and its dual for tree metrics. Ankenman (2014), Geometry
+    and analysis of dual networks on questionnaires. Mishne et al. (2016), Hierarchical
+    coupled-geometry analysis for neuronal structure and activity pattern discovery.
 
     Examples
     --------
@@ -92,13 +95,14 @@ def tree_distances(
         pairs = _check_pairs(pairs, len(X))
     total: Any = 0.0
     for one in trees:
-        coordinates = _coordinates(X, one, alpha, beta)
+        weights = folder_weights(one, alpha, beta)
         if pairs is not None:
-            total = total + _pair_distances(coordinates, pairs)
+            total = total + _pair_distances(X, one, weights, pairs)
         elif Y is not None:
-            total = total + cdist(coordinates, _coordinates(Y, one, alpha, beta), "cityblock")
+            points = (folder_means(part, one) * weights for part in (X, Y))
+            total = total + cdist(*points, "cityblock")
         else:
-            total = total + pdist(coordinates, "cityblock")
+            total = total + pdist(folder_means(X, one) * weights, "cityblock")
     total /= len(trees)
     if pairs is not None:
         return pairs.matrix(total)
@@ -154,15 +158,18 @@ def folder_weights(tree: PartitionTree, alpha: float, beta: float) -> Array:
     return weights
 
 
-def _coordinates(X: Array, tree: PartitionTree, alpha: float, beta: float) -> Array:
-    """Return points whose city-block distances are those of the rows over the tree."""
-    return folder_means(X, tree) * folder_weights(tree, alpha, beta)
-
-
-def _pair_distances(coordinates: Array, pairs: Pairs) -> Array:
-    """Return the city-block distances of pairs of points."""
+def _pair_distances(X: Array, tree: PartitionTree, weights: Array, pairs: Pairs) -> Array:
+    """Return the distances of pairs of rows; of complete rows a few folders at a time."""
     sums = np.zeros(len(pairs))
-    _add_differences(np.ascontiguousarray(coordinates), pairs.starts, pairs.others, sums)
+    if np.isnan(X).any():
+        points = np.ascontiguousarray(folder_means(X, tree) * weights)
+        _add_differences(points, pairs.starts, pairs.others, sums)
+        return sums
+    members, scale = tree.membership, weights / tree._folders.size
+    for start in range(0, len(scale), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        points = np.ascontiguousarray((members[part] @ X.T).T * scale[part])
+        _add_differences(points, pairs.starts, pairs.others, sums)
     return sums
 
 

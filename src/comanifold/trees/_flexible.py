@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
+from sklearn.cluster import KMeans
 
 from .._embedding.affinities import refuse_asymmetric, row_sums, scaled
 from .._embedding.eigenvectors import leading_eigenvectors
@@ -19,6 +20,11 @@ Labels = NDArray[np.intp]
 # At each level at least this share of the folders joins another, so that the number of levels is
 # bounded by the logarithm of the number of points.
 _LEAST_JOINED = 0.1
+
+# Of more points than this, so many groups are joined: distances between all pairs of points would
+# need memory that grows with the square of their number.
+_MOST_PAIRWISE = 3000
+_N_GROUPS = 1500
 
 # The standard deviation of the logarithm of factors by which distances are perturbed.
 _PERTURBATION = 0.3
@@ -43,7 +49,8 @@ def flexible_tree(
     :math:`D < (m / c)\, 2^{1 - |a| |b|}`, so that large groups are joined only if they are very
     near. t doubles from level to level, from 1. At least a tenth of the folders joins another at
     each level, if necessary beyond the median: the tree is complete after at most
-    :math:`1 + 10 \log n` levels.
+    :math:`1 + 10 \log n` levels. More than 3,000 points are first divided into 1,500 groups by
+    k-means of their diffusion coordinates, and the means of these are joined in their place.
 
     Parameters
     ----------
@@ -80,18 +87,22 @@ def flexible_tree(
     if not isinstance(constant, (int, float)) or not 0 < constant < np.inf:
         raise ValueError(f"constant must be a positive number, got {constant!r:.60}")
     n_points = affinity.shape[0]
-    labels = np.arange(n_points)
-    levels = [labels]
-    if n_points > 1:
-        values, vectors = _diffusion_coordinates(affinity, min(n_eigenvectors, n_points - 1))
-        factors = _random_factors(n_points, random_state)
+    if n_points == 1:
+        return PartitionTree([[0]])
+    values, vectors = _diffusion_coordinates(affinity, min(n_eigenvectors, n_points - 1))
+    first = np.arange(n_points)
+    if n_points > _MOST_PAIRWISE:
+        first, vectors = _groups(values, vectors)
+    factors = _random_factors(len(vectors), random_state)
+    labels = np.arange(len(vectors))
+    levels = [first]
     time = 1.0
     while labels.max() > 0:
         distances = pdist(vectors * np.abs(values) ** time)
         if factors is not None:
             distances *= factors
         labels = _next_level(_folder_distances(distances, labels), constant)[labels]
-        levels.append(labels)
+        levels.append(labels[first])
         time *= 2.0
     return PartitionTree.from_labels(levels)
 
@@ -128,6 +139,15 @@ def _diffusion_coordinates(affinity: Any, n_vectors: int) -> tuple[Array, Array]
     walk = scaled(affinity, 1.0 / root, 1.0 / root)
     values, vectors = leading_eigenvectors(walk, n_vectors, root / np.linalg.norm(root))
     return values, vectors * np.sqrt(degree.sum()) / root[:, None]
+
+
+def _groups(values: Array, vectors: Array) -> tuple[Labels, Array]:
+    """Return groups of many points that are near each other at t = 1, and their mean vectors."""
+    found = KMeans(_N_GROUPS, n_init=1, random_state=0).fit_predict(vectors * values)
+    groups = np.unique(found, return_inverse=True)[1]
+    sums = np.zeros((groups.max() + 1, vectors.shape[1]))
+    np.add.at(sums, groups, vectors)
+    return groups, sums / np.bincount(groups)[:, None]
 
 
 def _random_factors(n_points: int, random_state: Any) -> Array | None:

@@ -291,14 +291,20 @@ class PartitionTree:
         order = np.argsort(parent, kind="stable")[1:]
         return order, np.searchsorted(parent[order], np.arange(len(parent) + 1))
 
-    @cached_property
+    @property
     def membership(self) -> Any:
         """The sparse matrix of shape (n_folders, n_points) with ones for members of folders."""
         of_point = self._folders.of_point
-        points = np.broadcast_to(np.arange(self.n_points), of_point.shape)
-        pairs = np.unique(np.stack([of_point.ravel(), points.ravel()]), axis=1)
+        # A folder of several levels is counted at the lowest.
+        is_first = np.ones(of_point.shape, dtype=bool)
+        is_first[1:] = of_point[1:] != of_point[:-1]
+        points = np.nonzero(is_first)[1]
         shape = len(self._folders.parent), self.n_points
-        return sparse.csr_array((np.ones(pairs.shape[1]), (pairs[0], pairs[1])), shape=shape)
+        members = sparse.csr_array(
+            (np.ones(len(points)), (of_point[is_first], points)), shape=shape
+        )
+        members.sort_indices()
+        return members
 
     @cached_property
     def _folders(self) -> _Folders:
@@ -338,6 +344,12 @@ class PartitionTree:
 
     def __hash__(self) -> int:
         return hash((self._labels.shape, self._labels.tobytes()))
+
+    def __copy__(self) -> "PartitionTree":
+        return self  # nothing in it can be changed
+
+    def __deepcopy__(self, memo: dict) -> "PartitionTree":
+        return self
 
     def __reduce__(self) -> tuple:
         return PartitionTree, (np.array(self._labels),)
