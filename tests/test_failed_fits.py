@@ -19,9 +19,11 @@ from comanifold.baselines import (
     NLPCA,
     ConvexClustering,
     FilledDiffusionMap,
+    GraphCompletion,
     MaskedIsomap,
     SoftImpute,
 )
+from comanifold.baselines import _graph_fit as graph_fit
 from comanifold.baselines import _masked_isomap as masked_isomap
 from comanifold.baselines import _nlpca as nlpca
 from comanifold.baselines import _soft_impute as soft_impute
@@ -36,6 +38,8 @@ ESTIMATORS = [
     NLPCA(1, n_restarts=1, max_iter=50, tol=0.1, random_state=0),
     ConvexClustering(),
     FilledDiffusionMap("knn"),
+    GraphCompletion(),
+    GraphCompletion("factors", rank=2),
 ]
 
 
@@ -123,6 +127,7 @@ STAGES = {
     NLPCA: [(nlpca, "minimize"), (nlpca.Objective, "fit_scores")],
     ConvexClustering: [(comanifold.co_clustering, "solve")],
     FilledDiffusionMap: [(comanifold.diffusion_map, "leading_eigenvectors")],
+    GraphCompletion: [(graph_fit, "HeldOut"), (graph_fit, "effects_of_matrix")],
 }
 
 

@@ -20,7 +20,6 @@ from comanifold.baselines._graph_selection import (
 from comanifold.baselines._graph_solvers import SmoothingProblem, Stopping
 from comanifold.model_selection import HeldOut
 
-
 TIGHT = Stopping(1e-12, 1000)
 
 
