@@ -19,12 +19,14 @@ from comanifold.baselines import (
     NLPCA,
     ConvexClustering,
     FilledDiffusionMap,
+    GraphCompletion,
     MaskedIsomap,
     Questionnaire,
     RepairedDistances,
     SoftImpute,
     SparseSVD,
 )
+from comanifold.baselines import _graph_fit as graph_fit
 from comanifold.baselines import _masked_isomap as masked_isomap
 from comanifold.baselines import _nlpca as nlpca
 from comanifold.baselines import _questionnaire as questionnaire
@@ -45,6 +47,8 @@ ESTIMATORS = [
     RepairedDistances(),
     SparseSVD(),
     Questionnaire(n_trees=2),
+    GraphCompletion(),
+    GraphCompletion("factors", rank=2),
 ]
 
 
@@ -138,6 +142,7 @@ STAGES = {
         (comanifold.diffusion_map, "leading_eigenvectors"),
     ],
     Questionnaire: [(questionnaire, "flexible_tree"), (questionnaire.DiffusionMap, "fit")],
+    GraphCompletion: [(graph_fit, "HeldOut"), (graph_fit, "effects_of_matrix")],
 }
 
 

@@ -82,6 +82,20 @@ def test_the_objective_never_rises_and_ends_at_a_stationary_point(costs):
     assert found.history[-1] == pytest.approx(problem.objective(found.W, found.H, costs))
 
 
+def test_balanced_factors_have_the_same_product_and_no_better_scale():
+    _, problem, (W, H), _ = small(5)
+    W = W * [1.0, 30.0, 0.0]
+    H = H * [1.0, 0.1, 0.0]
+    balanced = problem.balance(W, H, COSTS)
+    np.testing.assert_allclose(balanced[0] @ balanced[1].T, W @ H.T, atol=1e-12)
+    value = problem.objective(*balanced, COSTS)
+    assert value < problem.objective(W, H, COSTS)
+    for factor in (0.99, 1.01):
+        scales = np.array([1.0, factor, 1.0])
+        other = problem.objective(balanced[0] * scales, balanced[1] / scales, COSTS)
+        assert other > value
+
+
 def test_without_graphs_the_minimum_is_that_of_the_nuclear_norm():
     # (|W|^2 + |H|^2) / 2 is the nuclear norm of W H' at best, so that with enough columns the
     # objective has the minimum of the convex one.

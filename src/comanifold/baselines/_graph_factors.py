@@ -33,6 +33,9 @@ Factors = tuple[Array, Array]
 # Conjugate gradient steps for one factor, fewer where its gradient vanishes.
 _STEPS = Stopping(1e-12, 5)
 
+# Columns whose penalty is this part of the largest are zero up to rounding, and not rescaled.
+_TINY = 1e-12
+
 # The factors of small matrices start from a full decomposition.
 _FEW = 100
 
@@ -142,6 +145,18 @@ class FactorProblem:
         roots = np.sqrt(values)
         return np.ascontiguousarray(U * roots), np.ascontiguousarray(V * roots)
 
+    def balance(self, W: Array, H: Array, costs: FactorCosts) -> Factors:
+        """Return W D and H / D for the diagonal D that makes f least; the product is the same.
+
+        Steps in turn would shift the scale from one factor to the other slowly.
+        """
+        of_rows = (W * self.rows.penalise(W, costs.penalty, costs.row_cost)).sum(axis=0)
+        of_columns = (H * self.columns.penalise(H, costs.penalty, costs.column_cost)).sum(axis=0)
+        known = (of_rows > _TINY * of_rows.max()) & (of_columns > _TINY * of_columns.max())
+        ratios = np.divide(of_columns, of_rows, where=known, out=np.ones_like(of_rows))
+        scales = ratios**0.25
+        return W * scales, H / scales
+
     def solve(self, costs: FactorCosts, stopping: Stopping, start: Factors) -> FactorSolution:
         """Lower f from initial factors, by steps for W and H in turn; it never rises.
 
@@ -152,6 +167,7 @@ class FactorProblem:
         for n_iter in range(1, stopping.max_iter + 1):
             W = _improve(self.rows, W, H, costs.penalty, costs.row_cost)
             H = _improve(self.columns, H, W, costs.penalty, costs.column_cost)
+            W, H = self.balance(W, H, costs)
             value = self.objective(W, H, costs)
             history.append(value)
             if history[-2] - value <= stopping.tol * history[-2]:
