@@ -58,7 +58,8 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
 
     with :math:`\hat\sigma^2` the variance that :math:`\hat v` leaves; at least one coefficient is
     not zero. At the end s is the least squares factor of :math:`u v'`. Rows and columns with
-    coefficients other than zero are a bicluster; biclusters may overlap.
+    coefficients other than zero are a bicluster. Biclusters may overlap, but a layer of largest s
+    then is a mixture of those that do.
 
     Parameters
     ----------
