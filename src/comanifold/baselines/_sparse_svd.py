@@ -107,7 +107,7 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from comanifold.baselines import SparseSVD
-    >>> X = 0.3 * np.random.default_rng(0).normal(size=(40, 30))
+    >>> X = 0.3 * np.random.default_rng(3).normal(size=(40, 30))
     >>> X[:10, :8] += 2.0
     >>> X[::3, ::4] = np.nan
     >>> model = SparseSVD(1).fit(X)
