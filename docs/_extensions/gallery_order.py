@@ -17,6 +17,8 @@ ORDER = (
     "choose_neighbors",
     "penalties",
     "one_sided",
+    "repaired_distances",
+    "sparse_svd",
 )
 
 

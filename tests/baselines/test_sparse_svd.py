@@ -149,11 +149,14 @@ def test_two_biclusters_and_their_interface():
 
 def test_rows_of_the_fit_and_new_rows():
     X, _ = simulation(2, missing=0.2)
+    X[10:40, 5:20] += 4.0  # overlaps the first bicluster
     model = SparseSVD(3, center="median").fit(X)
+    assert (model.columns_[0] & model.columns_[1]).any()
     np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-8)
     np.testing.assert_allclose(
         model.embedding_, (model.row_components_ * model.singular_values_[:, None]).T
     )
+    X, _ = simulation(2, missing=0.2)
     placed = SparseSVD(1).fit(X[::2]).transform(X[1::2])
     assert ((placed[:, 0] != 0) == (np.arange(1, 100, 2) < 25)).mean() > 0.9
     np.testing.assert_array_equal(model.transform(np.full((1, 50), np.nan)), 0.0)
@@ -231,6 +234,8 @@ def test_a_warning_says_that_iterations_did_not_converge():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert 1 < SparseSVD(1).fit(X).n_iter_ < 100
+        # Here the BIC would go to and fro between two penalties for ever.
+        assert SparseSVD().fit(simulation(5, missing=0.5)[0]).n_iter_ > 20
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,9 @@ class RepairedDistances(EmbeddingMixin, BaseEstimator):
 
     Notes
     -----
-    Time grows with the cube of the number of points, and memory with its square: for n points about
-    :math:`3 \cdot 8 n^2` bytes, and :math:`9 \cdot 8 n^2` for "kernel", which takes an
-    eigendecomposition in each iteration.
+    Time grows with the cube of the number of points n, and memory with its square: about
+    :math:`6 \cdot 8 n^2` bytes, and :math:`11 \cdot 8 n^2` for "kernel", which takes tens of
+    eigendecompositions. The number of entries of each point hardly matters.
 
     References
     ----------

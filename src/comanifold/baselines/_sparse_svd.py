@@ -58,7 +58,8 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
 
     with :math:`\hat\sigma^2` the variance that :math:`\hat v` leaves; at least one coefficient is
     not zero. At the end s is the least squares factor of :math:`u v'`. Rows and columns with
-    coefficients other than zero are a bicluster; biclusters may overlap.
+    coefficients other than zero are a bicluster. Biclusters may overlap, but a layer of largest s
+    then is a mixture of those that do.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from comanifold.baselines import SparseSVD
-    >>> X = 0.3 * np.random.default_rng(0).normal(size=(40, 30))
+    >>> X = 0.3 * np.random.default_rng(3).normal(size=(40, 30))
     >>> X[:10, :8] += 2.0
     >>> X[::3, ::4] = np.nan
     >>> model = SparseSVD(1).fit(X)
