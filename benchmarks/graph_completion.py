@@ -1,12 +1,17 @@
 """A million sparse ratings by GraphCompletion("factors"): CPU time and error, against ALS.
 
     python benchmarks/graph_completion.py [--entries 1000000] [--rows 6000] [--columns 4000]
+    python benchmarks/graph_completion.py --errors
 
 Synthetic ratings: effects of rows and columns, communities of both, a few tastes that vary within
 them, and noise. The rival is alternating least squares without graphs, with exact solutions for
 each row and column, in NumPy: as many rounds as it takes to reach the objective of our fit without
 graphs at the same penalty. The bound is the time of the products P(D H') H that our steps need.
 Errors are root mean square differences from the ratings without noise, at entries not observed.
+
+With --errors instead: errors on removed entries of some matrices, in standard deviations of these,
+by all kinds of GraphCompletion with graphs of nearest neighbours, SoftImpute and CoManifold; means
+of two masks, and CPU seconds. For lung500 set COMANIFOLD_DATA.
 """
 
 # ruff: noqa: E402
@@ -14,22 +19,37 @@ Errors are root mean square differences from the ratings without noise, at entri
 import argparse
 import os
 import time
+import warnings
 
 # Before NumPy and Numba are imported: they read these once.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np
+from _problems import lung500
 from scipy import sparse
+from sklearn.datasets import load_digits, load_wine
 
-from comanifold import Graph
-from comanifold.baselines import GraphCompletion
+from comanifold import CoManifold, Graph
+from comanifold.baselines import GraphCompletion, SoftImpute
 from comanifold.baselines._graph_data import Entries, effects_of_entries
 from comanifold.baselines._graph_factors import FactorCosts, FactorProblem
 from comanifold.baselines._graph_solvers import Stopping
+from comanifold.datasets import make_checkerboard, remove_entries
 
 RANK = 10
 N_TEST = 100_000
+
+MODELS = {
+    "CoManifold": CoManifold(),
+    "SoftImpute": SoftImpute(),
+    "dirichlet": GraphCompletion(),
+    "bic": GraphCompletion(selection="bic"),
+    "nuclear": GraphCompletion("nuclear"),
+    "factors": GraphCompletion("factors"),
+    "no graphs": GraphCompletion("factors", row_cost=0.0, column_cost=0.0),
+    "l1": GraphCompletion(loss="l1"),
+}
 
 # Products for one round: five steps and the gradient, for both factors.
 PRODUCTS_IN_ROUND = 12
@@ -102,12 +122,50 @@ def alternate(problem, costs, goal, start):
     return n_rounds
 
 
+def matrices():
+    """Yield names and complete matrices."""
+    X, name = lung500(0.0)
+    yield name, X
+    yield "digits, 500 rows", load_digits().data[:500]
+    wine = load_wine().data
+    yield "wine", (wine - wine.mean(axis=0)) / wine.std(axis=0)
+    rng = np.random.default_rng(0)
+    tastes = rng.dirichlet([0.4, 0.4, 0.4], size=300) @ rng.normal(size=(3, 120))
+    ratings = 3.0 + tastes + 0.4 * rng.normal(size=120)
+    yield "ratings, 300 x 120", ratings + 0.5 * rng.normal(size=ratings.shape)
+    yield "checkerboard", make_checkerboard(random_state=0).X
+
+
+def compare_errors():
+    """Print errors of all models on all matrices."""
+    warnings.simplefilter("ignore")
+    print(f"{'matrix':20} missing " + " ".join(f"{name:>15}" for name in MODELS))
+    for name, complete in matrices():
+        for fraction in (0.5, 0.8):
+            cells = []
+            for model in MODELS.values():
+                errors, times = [], []
+                for seed in (10, 11):
+                    X = remove_entries(complete, fraction, random_state=seed)
+                    missing = np.isnan(X)
+                    _, seconds = timed(lambda model=model, X=X: model.fit(X))
+                    off = (model.filled_ - complete)[missing]
+                    errors.append(np.sqrt(np.mean(off**2)) / complete[missing].std())
+                    times.append(seconds)
+                cells.append(f"{np.mean(errors):7.3f} {min(times):5.1f} s")
+            print(f"{name:20} {fraction:7.0%} " + " ".join(f"{c:>15}" for c in cells), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=6000)
     parser.add_argument("--columns", type=int, default=4000)
+    parser.add_argument("--errors", action="store_true", help="errors on small matrices instead")
     options = parser.parse_args()
+    if options.errors:
+        compare_errors()
+        return
     small = Ratings(400, 300, 5000)
     graphs = dict(zip(("row_graph", "column_graph"), small.graphs, strict=True))
     GraphCompletion("factors", absent="missing", **graphs).fit(small.X)  # compile

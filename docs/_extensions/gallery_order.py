@@ -6,6 +6,7 @@ ORDER = (
     "ratings",
     "neurons",
     "users_items",
+    "graph_completion",
     "sensors",
     "value_missing",
     "pictures",
