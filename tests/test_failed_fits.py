@@ -21,10 +21,12 @@ from comanifold.baselines import (
     FilledDiffusionMap,
     MaskedIsomap,
     SoftImpute,
+    UnsupervisedRegression,
 )
 from comanifold.baselines import _masked_isomap as masked_isomap
 from comanifold.baselines import _nlpca as nlpca
 from comanifold.baselines import _soft_impute as soft_impute
+from comanifold.baselines import _unsupervised_regression as unsupervised_regression
 
 ESTIMATORS = [
     CoManifold(keep_scales=True),
@@ -36,6 +38,7 @@ ESTIMATORS = [
     NLPCA(1, n_restarts=1, max_iter=50, tol=0.1, random_state=0),
     ConvexClustering(),
     FilledDiffusionMap("knn"),
+    UnsupervisedRegression(1, random_state=0),
 ]
 
 
@@ -123,6 +126,11 @@ STAGES = {
     NLPCA: [(nlpca, "minimize"), (nlpca.Objective, "fit_scores")],
     ConvexClustering: [(comanifold.co_clustering, "solve")],
     FilledDiffusionMap: [(comanifold.diffusion_map, "leading_eigenvectors")],
+    UnsupervisedRegression: [
+        (unsupervised_regression, "Isomap"),
+        (unsupervised_regression.Maps, "step"),
+        (unsupervised_regression.Maps, "place"),
+    ],
 }
 
 

@@ -16,6 +16,7 @@ ORDER = (
     "choose_neighbors",
     "penalties",
     "one_sided",
+    "unsupervised_regression",
 )
 
 
