@@ -125,6 +125,11 @@ def test_a_step_lowers_the_error_of_every_row_and_keeps_what_is_observed():
     assert (maps.errors(new_X, new_Y) < maps.errors(X, Y)).all()
     np.testing.assert_array_equal(new_Y[~missing], Y[~missing])
     assert (new_Y[missing] != Y[missing]).all()
+    # Near the minimum, where full steps overshoot.
+    for _ in range(20):
+        before = maps.errors(new_X, new_Y)
+        new_X, new_Y = maps.step(new_X, new_Y, missing)
+        assert (maps.errors(new_X, new_Y) <= before * (1 + 1e-13)).all()
 
 
 def test_steps_of_parts_are_those_of_all_rows(monkeypatch):
@@ -156,7 +161,8 @@ def test_the_objective_never_rises(penalty, missing):
     model = UnsupervisedRegression(
         penalty=penalty, n_centers=20, tol=1e-6, max_iter=40, random_state=0
     ).fit(X)
-    assert (np.diff(model.objective_history_) <= 0).all()
+    history = model.objective_history_
+    assert (np.diff(history) <= 1e-12 * history[0]).all()
     assert model.objective_history_[-1] < 0.95 * model.objective_history_[0]
     assert len(model.objective_history_) == model.n_iter_ + 1
     # The last placement of the rows, with the maps fixed, is a part of the descent.

@@ -489,7 +489,7 @@ def _alternate(start: _Start, penalties: tuple[float, float], max_iter: int, tol
         lowered = new.objective(X, Y)
         if lowered < value:  # but for rounding it always is
             maps, value = new, lowered
-        history.append(min(value, history[-1]))
+        history.append(value)
         if history[-2] - value <= tol * history[-2]:
             converged = True
             break
