@@ -25,6 +25,7 @@ from comanifold.baselines import (
     RepairedDistances,
     SoftImpute,
     SparseSVD,
+    UnsupervisedRegression,
 )
 from comanifold.baselines import _graph_fit as graph_fit
 from comanifold.baselines import _masked_isomap as masked_isomap
@@ -33,6 +34,7 @@ from comanifold.baselines import _questionnaire as questionnaire
 from comanifold.baselines import _repaired_distances as repaired
 from comanifold.baselines import _soft_impute as soft_impute
 from comanifold.baselines import _sparse_svd as sparse_svd
+from comanifold.baselines import _unsupervised_regression as unsupervised_regression
 
 ESTIMATORS = [
     CoManifold(keep_scales=True),
@@ -49,6 +51,7 @@ ESTIMATORS = [
     Questionnaire(n_trees=2),
     GraphCompletion(),
     GraphCompletion("factors", rank=2),
+    UnsupervisedRegression(1, random_state=0),
 ]
 
 
@@ -143,6 +146,11 @@ STAGES = {
     ],
     Questionnaire: [(questionnaire, "flexible_tree"), (questionnaire.DiffusionMap, "fit")],
     GraphCompletion: [(graph_fit, "HeldOut"), (graph_fit, "effects_of_matrix")],
+    UnsupervisedRegression: [
+        (unsupervised_regression, "Isomap"),
+        (unsupervised_regression.Maps, "step"),
+        (unsupervised_regression.Maps, "place"),
+    ],
 }
 
 

@@ -20,6 +20,7 @@ ORDER = (
     "one_sided",
     "repaired_distances",
     "sparse_svd",
+    "unsupervised_regression",
 )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 
 Array = NDArray[np.float64]
@@ -73,7 +73,9 @@ class RadialBasis:
 
     def features(self, points: Array) -> Array:
         """Return the functions at points, (n_points, n_centers)."""
-        return np.exp(-0.5 * cdist(points, self.centers, "sqeuclidean") / self.width**2)
+        squares = (points**2).sum(axis=1)[:, None] + (self.centers**2).sum(axis=1)
+        squares -= 2.0 * points @ self.centers.T
+        return np.exp(-0.5 * np.maximum(squares, 0.0) / self.width**2)
 
     def regress(self, points: Array, values: Array, penalty: float) -> RadialMap:
         r"""Return the network that minimises :math:`\| Y - W \Phi \|^2 + \lambda tr(W G W')`.

@@ -2,7 +2,7 @@
 
 import numbers
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +45,12 @@ _MAX_HALVINGS = 15
 # Keeps the systems of the steps positive definite, relative to their trace.
 _DAMPING = 1e-9
 
-# Steps to place rows with fixed maps, and the relative step at which they stop.
+# Steps to place rows with fixed maps, the relative step at which they stop, the bounds of their
+# sizes, and the relative rounding error of the error of a row.
 _MAX_STEPS = 200
-_STEP_TOL = 1e-9
+_STEP_TOL = 1e-10
+_STEP_SIZES = 0.1, 4.0
+_ROUNDING = 1e-12
 
 # Numbers in one array of slopes, by which the number of rows that are moved at once is limited.
 _SLOPES_AT_ONCE = 4_000_000
@@ -87,26 +90,37 @@ class Maps:
         return _Linearisation.at(self, X, Y).gradients
 
     def step(self, X: Array, Y: Array, missing: Mask) -> tuple[Array, Array]:
-        """Return X and Y after a Gauss-Newton step with a line search for each row."""
+        """Return X and Y after a Gauss-Newton step with a line search for each row.
+
+        The error of no row rises.
+        """
+        return self._in_parts(self._step_of_part, X, Y, missing)
+
+    def place(self, X: Array, Y: Array, missing: Mask) -> tuple[Array, Array]:
+        """Return X and the missing entries of Y that minimise the error of each row."""
+        return self._in_parts(self._place_part, X, Y, missing)
+
+    def _in_parts(
+        self, move: Callable[..., tuple[Array, Array]], X: Array, Y: Array, missing: Mask
+    ) -> tuple[Array, Array]:
+        """Return X and Y after `move` of as many rows at once as memory allows."""
         new_X, new_Y = X.copy(), Y.copy()
         size = max(1, _SLOPES_AT_ONCE // (X.shape[1] * max(Y.shape[1], len(self.f.weights))))
-        for rows in _slices(len(X), size):
-            moved = self._step_of_part(X[rows], Y[rows], missing[rows])
-            new_X[rows], new_Y[rows] = moved
+        for first in range(0, len(X), size):
+            rows = slice(first, first + size)
+            new_X[rows], new_Y[rows] = move(X[rows], Y[rows], missing[rows])
         return new_X, new_Y
 
     def _step_of_part(self, X: Array, Y: Array, missing: Mask) -> tuple[Array, Array]:
-        """Return X and Y after a step of all rows at once."""
+        """Return X and Y after a step whose size is halved for a row until its error falls."""
         local = _Linearisation.at(self, X, Y)
-        in_X, in_Y = local.gradients
         move_X, move_Y = local.direction(missing)
-        slope = (in_X * move_X).sum(axis=1) + (in_Y * move_Y).sum(axis=1)
-        highest = local.errors
+        slope = local.slope_along(move_X, move_Y)
         X, Y = X.copy(), Y.copy()
         left, size = np.arange(len(X)), 1.0
         for _ in range(_MAX_HALVINGS):
             new_X, new_Y = X[left] + size * move_X[left], Y[left] + size * move_Y[left]
-            allowed = highest[left] + _LEAST_DECREASE * size * slope[left]
+            allowed = local.errors[left] + _LEAST_DECREASE * size * slope[left]
             is_lower = self.errors(new_X, new_Y) <= allowed
             X[left[is_lower]], Y[left[is_lower]] = new_X[is_lower], new_Y[is_lower]
             left, size = left[~is_lower], 0.5 * size
@@ -114,17 +128,31 @@ class Maps:
                 break
         return X, Y
 
-    def place(self, X: Array, Y: Array, missing: Mask) -> tuple[Array, Array]:
-        """Return X and the missing entries of Y that minimise the error of each row."""
+    def _place_part(self, X: Array, Y: Array, missing: Mask) -> tuple[Array, Array]:
+        """Return X and Y after steps until these are small.
+
+        Their size is that at which the slope along the step vanishes if it changes linearly: near
+        a minimum the errors themselves differ by less than their rounding errors.
+        """
         X, Y = X.copy(), Y.copy()
         active = np.arange(len(X))
         for _ in range(_MAX_STEPS):
             if not active.size:
                 break
-            before = X[active]
-            X[active], Y[active] = self.step(before, Y[active], missing[active])
-            moved = np.abs(X[active] - before).max(axis=1)
-            active = active[moved > _STEP_TOL * (1.0 + np.abs(before).max(axis=1))]
+            x, y, absent = X[active], Y[active], missing[active]
+            local = _Linearisation.at(self, x, y)
+            moves = local.direction(absent)
+            slope = local.slope_along(*moves)
+            after = _Linearisation.at(self, x + moves[0], y + moves[1]).slope_along(*moves)
+            size = np.divide(slope, slope - after, out=np.ones_like(slope), where=after > slope)
+            size = np.clip(size, *_STEP_SIZES)[:, None]
+            new_x, new_y = x + size * moves[0], y + size * moves[1]
+            worse = self.errors(new_x, new_y) > (1.0 + _ROUNDING) * local.errors
+            if worse.any():
+                new_x[worse], new_y[worse] = self._step_of_part(x[worse], y[worse], absent[worse])
+            X[active], Y[active] = new_x, new_y
+            moved = np.abs(new_x - x).max(axis=1)
+            active = active[moved > _STEP_TOL * (1.0 + np.abs(x).max(axis=1))]
         return X, Y
 
 
@@ -158,6 +186,11 @@ class _Linearisation:
         in_X = self.of_coordinates - (self.down @ self.of_rows[..., None])[..., 0]
         in_Y = self.of_rows - (self.of_coordinates[:, None, :] @ self.up)[:, 0]
         return 2.0 * in_X, 2.0 * in_Y
+
+    def slope_along(self, move_X: Array, move_Y: Array) -> Array:
+        """Return the derivative of the error of each row along a move."""
+        in_X, in_Y = self.gradients
+        return (in_X * move_X).sum(axis=1) + (in_Y * move_Y).sum(axis=1)
 
     def direction(self, missing: Mask) -> tuple[Array, Array]:
         r"""Return the Gauss-Newton step in X and in the missing entries of Y, zero in others.
@@ -198,12 +231,6 @@ def _with_ridge(matrices: Array, ridge: float | Array) -> Array:
     return matrices
 
 
-def _slices(n: int, size: int) -> Iterator[slice]:
-    """Yield slices of so many of n rows."""
-    for first in range(0, n, size):
-        yield slice(first, first + size)
-
-
 class UnsupervisedRegression(EmbeddingMixin, BaseEstimator):
     r"""Embedding and imputation by two regressions, from coordinates to rows and back.
 
@@ -235,7 +262,7 @@ class UnsupervisedRegression(EmbeddingMixin, BaseEstimator):
         the one of 10, 1, ..., 1e-4 that predicts held-out entries best.
     n_neighbors : int, default=10
         Neighbours of each row for Isomap; at most all other rows are used.
-    max_iter : int, default=200
+    max_iter : int, default=500
         Limit on the number of iterations.
     tol : float, default=1e-3
         Relative decrease of the objective in an iteration at which to stop.
@@ -280,7 +307,7 @@ class UnsupervisedRegression(EmbeddingMixin, BaseEstimator):
         width: float = 0.5,
         penalty: str | float | tuple[float, float] = "auto",
         n_neighbors: int = 10,
-        max_iter: int = 200,
+        max_iter: int = 500,
         tol: float = 1e-3,
         random_state: int | np.random.RandomState | None = None,
     ):
@@ -462,7 +489,7 @@ def _alternate(start: _Start, penalties: tuple[float, float], max_iter: int, tol
         lowered = new.objective(X, Y)
         if lowered < value:  # but for rounding it always is
             maps, value = new, lowered
-        history.append(min(value, history[-1]))
+        history.append(value)
         if history[-2] - value <= tol * history[-2]:
             converged = True
             break
