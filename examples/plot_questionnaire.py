@@ -4,9 +4,10 @@ Noise and nothing missing: the questionnaire and the tree metric
 
 Where nothing is missing, multi-scale distances are Euclidean ones, and noise in every column adds
 to them. Distances over a partition tree of the columns compare means of similar columns, in which
-noise cancels. ``baselines.Questionnaire`` builds such trees of rows and columns, each from the other, and
-takes a fraction of the time; ``CoManifold(metric="tree")`` builds them from its own distances. With
-half of the entries missing, the questionnaire loses most of its lead: it does not fill them in.
+noise cancels. ``baselines.Questionnaire`` builds such trees of rows and columns, each from the
+other, and takes a fraction of the time; ``CoManifold(metric="tree")`` builds them from its own
+distances. With half of the entries missing, the questionnaire loses most of its lead: it does not
+fill them in.
 """
 
 import matplotlib.pyplot as plt
