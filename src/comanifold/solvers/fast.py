@@ -133,24 +133,6 @@ def run_descent(
     return Descent(Outcome(fused, history.tolist(), n_iter, stationarity=residual), bound)
 
 
-def with_neighbors_close(iterate: Iterate) -> Iterate:
-    """The same estimate with its row clusters, if they are many, in another order.
-
-    In that of Cuthill and McKee neighbours are close to each other in memory, and so are clusters
-    of them: all kernels go through the edges.
-    """
-    if iterate.V.size < _MANY_BLOCKS:
-        return iterate
-    rows = iterate.problem.rows
-    start, neighbor, _ = (part.astype(np.int32) for part in rows.adjacency)
-    shape = rows.n_nodes, rows.n_nodes
-    adjacency = sparse.csr_matrix((np.ones(len(neighbor), np.int8), neighbor, start), shape=shape)
-    labels = np.empty(rows.n_nodes, np.intp)
-    labels[reverse_cuthill_mckee(adjacency, symmetric_mode=True)] = np.arange(rows.n_nodes)
-    problem, V = iterate.problem.contract(iterate.V, labels, np.arange(iterate.V.shape[1]))
-    return replace(iterate, problem=problem, V=V, row_labels=labels[iterate.row_labels])
-
-
 def tidy(outcome: Outcome, penalty: Penalty) -> Outcome:
     """Clip to the range of the data, and fuse what differs only because the solver stopped.
 
@@ -323,6 +305,24 @@ def all_fused(iterate: Iterate) -> Iterate:
         columns.components(np.full(columns.n_edges, True)),
     )
     return replace(fused, V=fused.problem.means.copy())
+
+
+def with_neighbors_close(iterate: Iterate) -> Iterate:
+    """The same estimate with its row clusters, if they are many, in another order.
+
+    In that of Cuthill and McKee neighbours are close to each other in memory, and so are clusters
+    of them: all kernels go through the edges.
+    """
+    if iterate.V.size < _MANY_BLOCKS:
+        return iterate
+    rows = iterate.problem.rows
+    start, neighbor, _ = (part.astype(np.int32) for part in rows.adjacency)
+    shape = rows.n_nodes, rows.n_nodes
+    adjacency = sparse.csr_matrix((np.ones(len(neighbor), np.int8), neighbor, start), shape=shape)
+    labels = np.empty(rows.n_nodes, np.intp)
+    labels[reverse_cuthill_mckee(adjacency, symmetric_mode=True)] = np.arange(rows.n_nodes)
+    problem, V = iterate.problem.contract(iterate.V, labels, np.arange(iterate.V.shape[1]))
+    return replace(iterate, problem=problem, V=V, row_labels=labels[iterate.row_labels])
 
 
 def _append(first: Outcome, second: Outcome) -> Outcome:
