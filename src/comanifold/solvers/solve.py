@@ -162,12 +162,20 @@ def solve(
         filled=np.where(np.isnan(X), estimate, X),
         objective=objective,
         objective_history=history,
-        row_labels=outcome.iterate.row_labels,
+        row_labels=_in_order_of_appearance(outcome.iterate.row_labels),
         column_labels=outcome.iterate.column_labels,
         n_iter=outcome.n_iter,
         status=status_of(certificate, outcome.n_iter, method),
         certificate=certificate,
     )
+
+
+def _in_order_of_appearance(labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return labels numbered in the order in which they first appear."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]
 
 
 def mean_and_scale(X: Array) -> tuple[float, float]:

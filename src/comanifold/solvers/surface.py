@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from ..graphs import Graph
 from ..penalties import compile_penalty
 from .certificate import Certificate, Potentials
-from .fast import all_fused, continue_fast, tidy
+from .fast import all_fused, continue_fast, tidy, with_neighbors_close
 from .problem import Array, Edges, Iterate, Outcome, Problem
 from .solve import SolverOptions, certify, status_of
 
@@ -172,7 +172,8 @@ class Surface:
         began = time.perf_counter()
         problem = self._problem.scaled(2.0**l, 2.0**k)
         if self._method.solver == "fast":
-            outcome = self._continue(Iterate.start(problem, estimate), problem, None)
+            start = with_neighbors_close(Iterate.start(problem, estimate))
+            outcome = self._continue(start, problem, None)
         else:
             outcome = self._minimise(problem, estimate)
         return self._certified(l, k, outcome, problem, began)
@@ -185,7 +186,7 @@ class Surface:
         iterate, scale = solved.iterate, solved.scale
         labels = iterate.row_labels, iterate.column_labels
         problem = self._problem.scaled(scale.row_cost, scale.column_cost)
-        if iterate.V.shape != problem.counts.shape:
+        if not all(np.array_equal(some, np.arange(len(some))) for some in labels):
             problem, _ = problem.contract(problem.means, *labels)
         return replace(solved, iterate=Iterate(problem, iterate.V, *labels))
 
