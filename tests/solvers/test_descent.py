@@ -84,7 +84,7 @@ def test_clusters_are_merged_as_in_numpy(by_pairs):
         iterate = start(seed, penalty, factor=1.5)
         n_clusters = iterate.V.shape
         state, kernel = state_of(iterate, penalty)
-        found = descent.merged(state, kernel, by_pairs=by_pairs)
+        found = descent.merged(state, kernel, descent.WorkArrays(state.V.size), by_pairs=by_pairs)
         fused, rows, columns = found or (state, *map(np.arange, n_clusters))
         expected = slow.merge(iterate, penalty, by_pairs=by_pairs)
         assert fused.objective == pytest.approx(expected.objective(penalty), rel=1e-12)
@@ -121,7 +121,9 @@ def test_only_what_is_equal_is_fused_where_more_would_raise_the_objective():
     problem = Problem.build(X, path(4), path(3), row_cost=1e-9, column_cost=1e-9)
     state, kernel = state_of(Iterate.start(problem, X), Snowflake())
     lengths = descent.close_lengths(problem, 10.0)
-    fused, rows, columns = descent.collapsed(state, kernel, lengths)
+    fused, rows, columns = descent.collapsed(
+        state, kernel, lengths, descent.WorkArrays(state.V.size)
+    )
     np.testing.assert_array_equal(rows, [0, 1, 1, 2])
     np.testing.assert_array_equal(columns, [0, 1, 2])
     assert fused.objective <= state.objective

@@ -20,7 +20,7 @@ def merge(problem, U, penalty, *, by_pairs):
     """The labels of what is merged, the objective before, and that after."""
     kernel = compile_penalty(penalty).kernel
     state = solver.State.of(problem.owned(), U, kernel)
-    found = solver.merged(state, kernel, by_pairs=by_pairs)
+    found = solver.merged(state, kernel, solver.WorkArrays(state.V.size), by_pairs=by_pairs)
     fused, *labels = found or (state, *map(np.arange, U.shape))
     return labels, state.objective, fused.objective
 

@@ -359,8 +359,9 @@ def _fits_tree(G: Array, labels: NDArray[np.intp], edges: Edges, slope: float) -
 def _means_by_label(G: Array, labels: NDArray[np.intp]) -> Array:
     """The mean of the rows of G with each label."""
     m, n = G.shape
-    G, n_labels = np.ascontiguousarray(G), int(labels.max()) + 1
-    return block_means(G, np.ones(m), np.ones(n), labels, np.arange(n), n_labels, n)
+    means = np.empty((int(labels.max()) + 1, n))
+    block_means(np.ascontiguousarray(G), np.ones(m), np.ones(n), labels, np.arange(n), means)
+    return means
 
 
 def carries_gradient_up_to(bound: float, problem: Problem, penalty: Penalty) -> bool:

@@ -97,9 +97,18 @@ class State(NamedTuple):
         data = constant + 0.5 * squares
         return cls(problem, V, row_norms, column_norms, data, data + cost)
 
-    def fused(self, rows: Labels, columns: Labels, penalty: PenaltyKernel) -> "State":
-        """The state with the clusters of each label as one."""
-        return State.of(*contract(self.problem, self.V, rows, columns), penalty)
+    def fused(
+        self, rows: Labels, columns: Labels, penalty: PenaltyKernel, work: "WorkArrays"
+    ) -> "State":
+        """The state with the clusters of each label as one, its estimate in a work array.
+
+        The value of a new block is the mean over its entries.
+        """
+        problem = contract(self.problem, rows, columns)
+        (V,) = work.get(1, problem.counts.shape)
+        sizes = self.problem.row_sizes, self.problem.column_sizes
+        block_means(self.V, *sizes, rows, columns, V)
+        return State.of(problem, V, penalty)
 
 
 class Fused(NamedTuple):
@@ -113,10 +122,14 @@ class Fused(NamedTuple):
 class WorkArrays:
     """Matrices to compute in, used again and again: new memory is mapped page by page.
 
-    No matrix may be larger than the first.
+    Parameters
+    ----------
+    size : int
+        The number of entries of the largest.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, size: int):
+        self._size = size
         self._rooms: list[Array] = []
         self._kept: set[int] = set()
 
@@ -129,13 +142,16 @@ class WorkArrays:
         size = shape[0] * shape[1]
         free = [room for room in self._rooms if id(room) not in self._kept]
         while len(free) < n_matrices:
-            free.append(np.empty(size))
+            free.append(np.empty(self._size))
             self._rooms.append(free[-1])
         return [room[:size].reshape(shape) for room in free[:n_matrices]]
 
-    def contains(self, V: Array) -> bool:
-        """Whether V is one of the work arrays, or a part of one."""
-        return any(V.base is room for room in self._rooms)
+    def shrink(self, size: int) -> None:
+        """Let no matrix be larger from now on, and free those that are more than twice as large."""
+        self._size = size
+        self._rooms = [
+            room for room in self._rooms if room.size <= 2 * size or id(room) in self._kept
+        ]
 
 
 def run_descent(
@@ -186,14 +202,14 @@ class _Run:
     ):
         self._penalty, self._schedule, self._tol = penalty, schedule, tol
         self._n_observed = float(problem.counts.sum())
-        self._work = WorkArrays()
-        self._gradient_room = np.empty(V.size)
+        self._work = WorkArrays(V.size)
         self._close = close_lengths(problem)
         self.state = State.of(problem, V, penalty)
         self.row_labels, self.column_labels = np.arange(V.shape[0]), np.arange(V.shape[1])
         self.history = [self.state.objective]
         self.n_iter = 0
         self.is_done = False
+        self._R: Array | None = None
         self._last = V  # where the last majoriser has led, to extrapolate from
         self._merge_at, self._since_merging = schedule.merge_at, 0
         self._extrapolation = schedule.extrapolation
@@ -230,8 +246,10 @@ class _Run:
         self._settle()
         if self.state.objective < self.history[-1]:
             self.history.append(self.state.objective)
-        if self._work.contains(self.state.V):  # which can be much larger
-            self.state = self.state._replace(V=self.state.V.copy())
+        V = self.state.V
+        del self._work, self._last, self._R
+        if V.base is not None and V.base.size > V.size:  # a part of a larger work array
+            self.state = self.state._replace(V=V.copy())
 
     def gradient_bound(self) -> float:
         """At least the norm of the gradient on all entries: the sum of the norms of its parts."""
@@ -244,19 +262,28 @@ class _Run:
         """Fuse what is close, and compute the gradient there; nothing if that is done."""
         if self.state is self._settled:
             return
-        closer = collapsed(self.state, self._penalty, self._close)
+        self._keep()
+        closer = collapsed(self.state, self._penalty, self._close, self._work)
         if closer is not None:
             self._go_to(closer)
         self._compute_gradient()
         self._settled = self.state
 
+    def _keep(self) -> None:
+        """Keep the estimate, the last one and the gradient from being used as work arrays."""
+        kept = [self.state.V, self._last]
+        self._work.keep(*kept, *([] if self._R is None else [self._R]))
+
     def _go_to(self, fused: "Fused") -> None:
         """Go to a state with fewer clusters."""
         before, self.state = self.state.problem, fused.state
-        self._last = block_means(
-            self._last, before.row_sizes, before.column_sizes, fused.rows, fused.columns,
-            *fused.state.V.shape,
-        )  # fmt: skip
+        self._work.keep(self.state.V, self._last)
+        (last,) = self._work.get(1, self.state.V.shape)
+        sizes = before.row_sizes, before.column_sizes
+        block_means(self._last, *sizes, fused.rows, fused.columns, last)
+        self._last, self._R = last, None
+        self._work.keep(self.state.V, last)
+        self._work.shrink(last.size)
         self.row_labels = fused.rows[self.row_labels]
         self.column_labels = fused.columns[self.column_labels]
 
@@ -264,7 +291,9 @@ class _Run:
         """Compute the majoriser weights of the edges, and minus the gradient of the objective."""
         problem, V = self.state.problem, self.state.V
         self._weights = _majoriser_weights(self.state, self._penalty)
-        self._R = self._gradient_room[: V.size].reshape(V.shape)
+        if self._R is None:
+            self._work.keep(V, self._last)
+            (self._R,) = self._work.get(1, V.shape)
         square = quadratic_residual(
             V, problem.means, problem.counts, problem.row_sizes, problem.column_sizes,
             problem.rows.adjacency, problem.columns.adjacency, *self._weights, self._R,
@@ -278,7 +307,7 @@ class _Run:
         """
         state, penalty = self.state, self._penalty
         problem = state.problem
-        self._work.keep(state.V, self._last)
+        self._keep()
         V, P, AP = self._work.get(3, state.V.shape)
         V[:] = state.V
         lower_quadratic_in(
@@ -303,7 +332,7 @@ class _Run:
 
     def _merge(self) -> bool:
         """Merge clusters where that lowers the objective; return whether there are any."""
-        self._work.keep(self.state.V, self._last)
+        self._keep()
         found = merged(self.state, self._penalty, self._work)
         if found is None and self._schedule.merge_pairs:
             found = merged(self.state, self._penalty, self._work, by_pairs=True)
@@ -320,7 +349,9 @@ def close_lengths(problem: Problem, close: float = CLOSE) -> tuple[float, float]
     return close * float(np.sqrt(n_columns)), close * float(np.sqrt(n_rows))
 
 
-def collapsed(state: State, penalty: PenaltyKernel, lengths: tuple[float, float]) -> Fused | None:
+def collapsed(
+    state: State, penalty: PenaltyKernel, lengths: tuple[float, float], work: WorkArrays
+) -> Fused | None:
     """Fuse close clusters, at the largest threshold that does not raise the objective.
 
     Returns None if there are none. `lengths` are those of `close_lengths`.
@@ -333,18 +364,14 @@ def collapsed(state: State, penalty: PenaltyKernel, lengths: tuple[float, float]
             break
         rows = problem.rows.components(rows_close)
         columns = problem.columns.components(columns_close)
-        fused = state.fused(rows, columns, penalty)
+        fused = state.fused(rows, columns, penalty, work)
         if factor == 0.0 or fused.objective <= state.objective:
             return Fused(fused, rows, columns)
     return None
 
 
 def merged(
-    state: State,
-    penalty: PenaltyKernel,
-    work: WorkArrays | None = None,
-    *,
-    by_pairs: bool = False,
+    state: State, penalty: PenaltyKernel, work: WorkArrays, *, by_pairs: bool = False
 ) -> Fused | None:
     """Merge clusters where that lowers the objective; None if no merger does.
 
@@ -353,7 +380,7 @@ def merged(
     other (`by_pairs`).
     """
     find = _pairs if by_pairs else _neighbors
-    (rows, row_gain), (columns, column_gain) = find(state, penalty, work or WorkArrays())
+    (rows, row_gain), (columns, column_gain) = find(state, penalty, work)
     is_smaller = [n_labels(labels) < len(labels) for labels in (rows, columns)]
     if not any(is_smaller):
         return None
@@ -363,7 +390,7 @@ def merged(
         one_mode = [(rows, np.arange(len(columns))), (np.arange(len(rows)), columns)]
         choices += one_mode if row_gain >= column_gain else one_mode[::-1]
     for labels in choices:
-        fused = state.fused(*labels, penalty)
+        fused = state.fused(*labels, penalty, work)
         if fused.objective < state.objective:
             return Fused(fused, *labels)
     return None

@@ -23,6 +23,7 @@ from ..penalties import Penalty, get_penalty
 from .kernels.blocks import (
     STEEPEST,
     adjacency_lists,
+    block_means,
     component_labels,
     contract_blocks,
     contract_edges,
@@ -184,7 +185,11 @@ class Problem(NamedTuple):
         That mean shortens every edge between columns when rows are fused, and every edge
         between rows when columns are.
         """
-        return contract(self.owned(), own(V), own(row_labels), own(column_labels))
+        problem, labels = self.owned(), (own(row_labels), own(column_labels))
+        contracted = contract(problem, *labels)
+        values = np.empty(contracted.counts.shape)
+        block_means(own(V), problem.row_sizes, problem.column_sizes, *labels, values)
+        return contracted, values
 
     def owned(self) -> "Problem":
         """The problem with arrays that compiled code takes without compiling again."""
@@ -205,15 +210,13 @@ def own(array: Array) -> Array:
 
 
 def contract(
-    problem: Problem, V: Array, row_labels: NDArray[np.intp], column_labels: NDArray[np.intp]
-) -> tuple[Problem, Array]:
-    """`Problem.contract` for arrays that compiled code takes."""
+    problem: Problem, row_labels: NDArray[np.intp], column_labels: NDArray[np.intp]
+) -> Problem:
+    """The problem with the clusters of each label as one, from arrays that compiled code takes."""
     counts, means, row_sizes, column_sizes, rows, columns, constant = problem
     m, n = n_labels(row_labels), n_labels(column_labels)
-    counts, means, values, spread = contract_blocks(
-        V, counts, means, row_sizes, column_sizes, row_labels, column_labels, m, n
-    )
-    contracted = Problem(
+    counts, means, spread = contract_blocks(counts, means, row_labels, column_labels, m, n)
+    return Problem(
         counts,
         means,
         np.bincount(row_labels, row_sizes, m),
@@ -222,7 +225,6 @@ def contract(
         columns.contract(column_labels, n),
         constant + spread,
     )
-    return contracted, values
 
 
 def _own_all(arrays: tuple) -> tuple:

@@ -29,7 +29,7 @@ from ..graphs import Graph
 from ..penalties import compile_penalty
 from .certificate import Certificate, Potentials
 from .fast import all_fused, continue_fast, tidy, with_neighbors_close
-from .problem import Array, Edges, Iterate, Outcome, Problem
+from .problem import Array, Edges, Iterate, Outcome, Problem, contract, own
 from .solve import SolverOptions, certify, status_of
 
 Step = tuple[int, int]
@@ -187,7 +187,7 @@ class Surface:
         labels = iterate.row_labels, iterate.column_labels
         problem = self._problem.scaled(scale.row_cost, scale.column_cost)
         if not all(np.array_equal(some, np.arange(len(some))) for some in labels):
-            problem, _ = problem.contract(problem.means, *labels)
+            problem = contract(problem.owned(), own(labels[0]), own(labels[1]))
         return replace(solved, iterate=Iterate(problem, iterate.V, *labels))
 
     def without_problem(self) -> "Surface":
@@ -347,6 +347,7 @@ class Surface:
         before, after = self._first_step
         is_known = start is before and step == (1, 1) and n_steps == self._n_steps_from(start)
         if is_known and after is not None:
+            self._first_step = None, None  # as large as several matrices, and needed once
             return after
         away = self.stride * n_steps
         return self.solve(start.scale.l + away * step[0], start.scale.k + away * step[1], start)

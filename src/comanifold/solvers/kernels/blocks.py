@@ -356,12 +356,13 @@ def shares(sizes, labels, n_clusters):
 
 
 @kernel
-def block_means(V, row_sizes, column_sizes, row_labels, column_labels, m, n):
-    """The mean of V over each of the m x n blocks that two sets of labels form."""
+def block_means(V, row_sizes, column_sizes, row_labels, column_labels, means):
+    """means = the mean of V over each of the blocks that two sets of labels form."""
+    m, n = means.shape
     start, rows = members(row_labels, m)
     row_share = shares(row_sizes, row_labels, m)
     column_share = shares(column_sizes, column_labels, n)
-    means, sums = np.zeros((m, n)), np.empty(V.shape[1])
+    sums = np.empty(V.shape[1])
     for a in range(m):
         for j in range(sums.shape[0]):
             sums[j] = 0.0
@@ -370,28 +371,23 @@ def block_means(V, row_sizes, column_sizes, row_labels, column_labels, m, n):
             for j in range(sums.shape[0]):
                 sums[j] += share * column_share[j] * v[j]
         mean = means[a]
+        for b in range(n):
+            mean[b] = 0.0
         for j in range(sums.shape[0]):
             mean[column_labels[j]] += sums[j]
-    return means
 
 
 @kernel
-def contract_blocks(
-    V, counts, means, row_sizes, column_sizes, row_labels, column_labels, n_row_blocks,
-    n_column_blocks,
-):  # fmt: skip
-    """Counts and means of the blocks that two sets of labels form, and the mean of V over each.
+def contract_blocks(counts, means, row_labels, column_labels, n_row_blocks, n_column_blocks):
+    """Counts and means of the blocks that two sets of labels form.
 
     Also half the sum of the squares by which the means of the parts of a block differ from its
     own: what the data term cannot get below.
     """
-    values = block_means(
-        V, row_sizes, column_sizes, row_labels, column_labels, n_row_blocks, n_column_blocks
-    )
     start, rows = members(row_labels, n_row_blocks)
     new_counts = np.zeros((n_row_blocks, n_column_blocks))
     new_means = np.zeros((n_row_blocks, n_column_blocks))
-    n = V.shape[1]
+    n = means.shape[1]
     number, total, apart = np.empty(n), np.empty(n), np.empty(n)
     spread = 0.0
     for a in range(n_row_blocks):
@@ -417,7 +413,7 @@ def contract_blocks(
             for j in range(n):
                 difference = mean[j] - apart[j]
                 spread += count[j] * difference * difference
-    return new_counts, new_means, values, 0.5 * spread
+    return new_counts, new_means, 0.5 * spread
 
 
 @kernel
