@@ -51,8 +51,8 @@ _RIDGE = 1e-8
 # Statistics this close, relative to them, count as equal.
 _ROUNDING = 1e-4
 
-# Numbers in all draws that are computed at once.
-_CHUNK = 400_000
+# Numbers in all draws of signs at once, and of them, in matrices that stay in the caches.
+_CHUNK, _IN_CACHE = 400_000, 100_000
 
 
 def structure_p_values(X: Array, *, n_draws: int = N_DRAWS, seed: int = 0) -> tuple[float, float]:
@@ -338,10 +338,13 @@ def _statistics(
             np.frombuffer(rng.bytes(-(-int(np.prod(shape)) // 8)), dtype=np.uint8),
             count=int(np.prod(shape)),
         )
-        draws = bits.reshape(shape).astype(np.float32)
-        draws *= 2.0 * errors
-        draws -= errors
-        found.append(_of_matrices(remaining(draws), starts))
+        signs = bits.reshape(shape)
+        few = max(1, _IN_CACHE // observed.size)
+        for start in range(0, len(signs), few):
+            draws = signs[start : start + few].astype(np.float32)
+            draws *= 2.0 * errors
+            draws -= errors
+            found.append(_of_matrices(remaining(draws), starts))
     rows, columns = (np.concatenate([part[mode] for part in found], axis=1) for mode in (0, 1))
     return rows, columns
 

@@ -19,7 +19,7 @@ Fazel, Hindi and Boyd (2003), Log-det heuristic for matrix rank minimization. Mo
 (2012), Iterative reweighted algorithms for matrix rank minimization, JMLR 13.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -49,6 +49,10 @@ _N_RIDGES = 1 + round(np.log(_SMALLEST_RIDGE / _LARGEST_RIDGE) / np.log(_RATIO))
 # nothing.
 _PATIENCE = 2
 _HARDLY_BETTER, _CLEARLY_WORSE, _HAS_FALLEN = 0.001, 0.05, 0.9
+
+# A ridge at which the error rises by more than this part is left after so many iterations, or
+# later: it has hardly any weight, and takes the longest.
+_HOPELESS, _FIRST_CHECK = 0.2, 3
 
 # Iterations for one ridge: at most so many, and fewer once the estimates change by less than this
 # part of the deviation that the ridge allows. Conjugate gradient steps in each; more of them do not
@@ -173,12 +177,12 @@ class CompletionPath:
     def _offsets(self) -> Array:
         return (self._mean + self._rows)[:, None] + self._columns
 
-    def solve(self, step: int) -> None:
-        """Go to a step of the path, by its number from 0."""
+    def solve(self, step: int, is_hopeless: Callable[[], bool] | None = None) -> None:
+        """Go to a step of the path, by its number from 0; not all the way if it is hopeless."""
         number = step if self.kind.variance else step - 1
-        if number >= 0:
-            self._model.solve(number)
         self._has_ridge = number >= 0
+        if number >= 0:
+            self._model.solve(number, is_hopeless)
 
     def solve_all(self, steps: Iterable[int]) -> None:
         """Go to one step after the other."""
@@ -236,11 +240,19 @@ def predict_along_path(held_out: HeldOut, kind: PathKind) -> PredictedPath:
     errors: list[float] = []
     path = CompletionPath(held_out.rest(), kind)
     best, n_worse = path, 0
+
+    def predict() -> tuple[Array, float]:
+        predicted = path.at(held_out.rows, held_out.columns)
+        return predicted, float(np.mean((predicted - held_out.values) ** 2))
+
+    def is_hopeless() -> bool:
+        return predict()[1] > (1.0 + _HOPELESS) * min(errors, default=np.inf)
+
     for step in range(kind.n_steps):
-        path.solve(step)
-        predictions.append(path.at(held_out.rows, held_out.columns))
-        error = float(np.mean((predictions[-1] - held_out.values) ** 2))
+        path.solve(step, is_hopeless)
+        predicted, error = predict()
         least = min(errors, default=np.inf)
+        predictions.append(predicted)
         errors.append(error)
         if error < least:
             best = path.copy()
@@ -320,9 +332,10 @@ def random_effects(weights: Any, sums: tuple[Array, Array], square: float) -> tu
     prior = [1.0, 1.0]  # the variance of the noise over that of the effects
     for _ in range(_N_EFFECT_ITERATIONS):
         effects[0] = (sums[0] - weights @ effects[1]) / (counts[0] + prior[0])
-        effects[1] = (sums[1] - effects[0] @ weights) / (counts[1] + prior[1])
+        of_rows = effects[0] @ weights
+        effects[1] = (sums[1] - of_rows) / (counts[1] + prior[1])
         r, c = effects
-        fitted = 2.0 * (r @ sums[0] + c @ sums[1]) - 2.0 * r @ weights @ c
+        fitted = 2.0 * (r @ sums[0] + c @ sums[1] - of_rows @ c)
         rest = square - fitted + counts[0] @ r**2 + counts[1] @ c**2
         noise = max(rest / n_observed, 1e-12)
         for mode in (0, 1):
@@ -376,13 +389,13 @@ class _GaussianModel:
         other._filled, other._missing = self._filled.copy(), None
         return other
 
-    def solve(self, number: int) -> None:
-        """Find the missing entries for a ridge, by its number from 0."""
+    def solve(self, number: int, is_hopeless: Callable[[], bool] | None = None) -> None:
+        """Find the missing entries for a ridge, by its number from 0, unless it is hopeless."""
         ridge = _LARGEST_RIDGE * _RATIO**number
         is_single = self._filled.size > _MOST_IN_DOUBLE and ridge >= _LEAST_IN_SINGLE
         self._filled = self._filled.astype(np.float32 if is_single else float, copy=False)
         allowed = _TOL * np.sqrt(min(ridge, 1.0) * self._unit)
-        for _ in range(_MAX_ITER):
+        for n_done in range(1, _MAX_ITER + 1):
             diagonal = np.full(self._filled.shape[1], ridge * self._unit)
             if self._variance:
                 diagonal += self._n_missing * self._given_others / len(self._filled)
@@ -390,6 +403,8 @@ class _GaussianModel:
             self._given_others = 1.0 / self._precision.diagonal
             square = _regress(self._filled, self._missing, self._precision)
             if square <= allowed**2 * self._n_missing.sum():
+                break
+            if is_hopeless is not None and n_done >= _FIRST_CHECK and is_hopeless():
                 break
 
 
@@ -586,8 +601,11 @@ def _take_step(X, image, free, scaling, inverse, residual, direction, sizes, zer
 def prefer_transposed(X: Array) -> bool:
     """Return whether X has fewer rows than columns; of a square matrix, row means vary less."""
 
-    def key(A: Array) -> tuple[int, float]:
-        counts = np.maximum((~np.isnan(A)).sum(axis=1), 1)
-        return len(A), float(np.var(np.nansum(A, axis=1) / counts))
-
-    return key(X) < key(X.T)
+    if X.shape[0] != X.shape[1]:
+        return X.shape[0] < X.shape[1]
+    observed = ~np.isnan(X)
+    by_row, by_column = (
+        float(np.var(np.nansum(X, axis=axis) / np.maximum(observed.sum(axis=axis), 1)))
+        for axis in (1, 0)
+    )
+    return by_row < by_column
