@@ -290,6 +290,11 @@ METHODS = {
         "kernel correction, diffusion map", "distances", _separate(partial(_repaired, "kernel"))
     ),
     "convex": Method("one-sided convex clustering, diffusion map", "models", _separate(_convex)),
+    "tree": Method(
+        'comanifold, metric="tree"',
+        "models",
+        partial(_together, partial(CoManifold, metric="tree")),
+    ),
     "questionnaire": Method("questionnaire", "models", partial(_together, Questionnaire)),
     "unsupervised": Method(
         "unsupervised regression",
