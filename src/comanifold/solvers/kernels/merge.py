@@ -70,12 +70,13 @@ def _stretch(sizes, Q, a, b, shared):
 class _Ends(NamedTuple):
     """The edges of each cluster, as circular lists of ends that are linked in both directions.
 
-    The ends of the edge e are 2 e and 2 e + 1. Two clusters are joined by one edge at most.
+    An end of an edge is a place in the adjacency lists: `node` is the node across, which may since
+    be part of a cluster. Two clusters are joined by one edge at most.
 
     Attributes
     ----------
-    node : ndarray of int of shape (2 n_edges,)
-        The node at each end, which may since be part of a cluster.
+    start, node, edge : ndarray of int
+        The adjacency lists of the nodes.
     following, preceding : ndarray of int of shape (2 n_edges,)
     first : ndarray of int of shape (n_nodes,)
         An end of each cluster, -1 if it has none.
@@ -85,13 +86,32 @@ class _Ends(NamedTuple):
         A union-find forest: the edge that an edge was added to when they became parallel.
     """
 
+    start: Any
     node: Any
+    edge: Any
     following: Any
     preceding: Any
     first: Any
     q: Any
     p: Any
     same: Any
+
+
+@kernel
+def _linked_ends(edges, lengths, costs, majoriser):
+    """The lists of ends with nothing fused."""
+    start, neighbor, edge = edges.adjacency
+    n_ends = edge.shape[0]
+    following, preceding = np.arange(1, n_ends + 1), np.arange(-1, n_ends - 1)
+    first = start[:-1].copy()
+    for i in range(first.shape[0]):
+        if start[i] == start[i + 1]:
+            first[i] = -1
+        else:
+            following[start[i + 1] - 1], preceding[start[i]] = start[i], start[i + 1] - 1
+    p = costs - 0.5 * majoriser * lengths**2
+    same = np.arange(costs.shape[0])
+    return _Ends(start, neighbor, edge, following, preceding, first, majoriser.copy(), p, same)
 
 
 @kernel
@@ -116,7 +136,7 @@ def _move_and_join(ends, F, parent, pulls, met, met_before, fresh, a, b):
         stop = ends.preceding[end]
         while True:
             after, is_last = ends.following[end], end == stop
-            e, c = end // 2, _root(parent, ends.node[end ^ 1])
+            e, c = ends.edge[end], _root(parent, ends.node[end])
             if c == other:  # the edge between the two goes, one end at each turn
                 _unlink(ends, own, end)
             else:
@@ -132,7 +152,10 @@ def _move_and_join(ends, F, parent, pulls, met, met_before, fresh, a, b):
                     ends.p[kept] += ends.p[e]
                     ends.same[e] = kept
                     _unlink(ends, b, end)
-                    _unlink(ends, c, end ^ 1)
+                    across = ends.start[ends.node[end]]
+                    while ends.edge[across] != e:
+                        across += 1
+                    _unlink(ends, c, across)
             if is_last:
                 break
             end = after
@@ -239,31 +262,6 @@ def _gradients(V, counts, means, other_sizes, edges, majoriser):
 
 
 @kernel
-def _linked_ends(edges, lengths, costs, majoriser):
-    """The lists of ends with nothing fused."""
-    pairs, _, adjacency = edges
-    start, _, edge = adjacency
-    n_edges, n_nodes = pairs.shape[0], start.shape[0] - 1
-    ends = _Ends(
-        pairs.reshape(-1), np.empty(2 * n_edges, np.intp), np.empty(2 * n_edges, np.intp),
-        np.full(n_nodes, -1), majoriser.copy(), costs - 0.5 * majoriser * lengths**2,
-        np.arange(n_edges),
-    )  # fmt: skip
-    for i in range(n_nodes):
-        last = -1
-        for k in range(start[i], start[i + 1]):
-            end = 2 * edge[k] + (pairs[edge[k], 0] != i)
-            if last < 0:
-                ends.first[i] = end
-            else:
-                ends.following[last], ends.preceding[end] = end, last
-            last = end
-        if last >= 0:
-            ends.following[last], ends.preceding[ends.first[i]] = ends.first[i], last
-    return ends
-
-
-@kernel
 def agglomerate(V, counts, means, sizes, other_sizes, edges, lengths, costs, majoriser, least_gain):
     """Labels of clusters that lower the bound when fused, and by how much they lower it.
 
@@ -271,13 +269,13 @@ def agglomerate(V, counts, means, sizes, other_sizes, edges, lengths, costs, maj
     lowers the bound by `least_gain`. No two edges have the same ends.
     """
     m, n = V.shape
-    n_edges = edges.pairs.shape[0]
+    pairs, n_edges = edges.pairs, costs.shape[0]
     F, norms = _gradients(V, counts, means, other_sizes, edges, majoriser)
     Q = degrees(edges.adjacency, majoriser)
     ends = _linked_ends(edges, lengths, costs, majoriser)
     candidates, n_candidates = np.empty(n_edges, np.intp), 0
     for e in range(n_edges):
-        a, b = edges.pairs[e, 0], edges.pairs[e, 1]
+        a, b = pairs[e, 0], pairs[e, 1]
         if _is_possible(sizes, Q, a, b, majoriser[e], costs[e], lengths[e], norms, least_gain):
             candidates[n_candidates] = e
             n_candidates += 1
@@ -288,12 +286,12 @@ def agglomerate(V, counts, means, sizes, other_sizes, edges, lengths, costs, maj
     while n_candidates > 0:
         for k in range(n_candidates):
             e = candidates[k]
-            a, b = _root(parent, ends.node[2 * e]), _root(parent, ends.node[2 * e + 1])
+            a, b = _root(parent, pairs[e, 0]), _root(parent, pairs[e, 1])
             change[k] = _bound(V, counts, sizes, other_sizes, F, Q, a, b, ends.q[e], ends.p[e])
         fresh[:] = False
         for k in _sorted_below(change[:n_candidates], -least_gain):
             e = _root(ends.same, candidates[k])
-            a, b = _root(parent, ends.node[2 * e]), _root(parent, ends.node[2 * e + 1])
+            a, b = _root(parent, pairs[e, 0]), _root(parent, pairs[e, 1])
             if a == b:
                 continue
             shared = ends.q[e]
@@ -325,9 +323,9 @@ def agglomerate(V, counts, means, sizes, other_sizes, edges, lengths, costs, maj
                 continue
             end = ends.first[i]
             while True:
-                other = _root(parent, ends.node[end ^ 1])
+                other = _root(parent, ends.node[end])
                 if i < other or not fresh[other]:  # of two fresh ends the first
-                    candidates[n_candidates] = end // 2
+                    candidates[n_candidates] = ends.edge[end]
                     n_candidates += 1
                 end = ends.following[end]
                 if end == ends.first[i]:
