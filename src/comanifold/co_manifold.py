@@ -223,9 +223,9 @@ class CoManifold(
         `filled_at`, `blocks_at`, `row_labels_at`, `column_labels_at`, `row_linkage_`,
         `column_linkage_` and `cut`.
     n_jobs : int, optional
-        Number of parts of the surface that are solved in parallel, on threads unless a
-        `joblib.parallel_config` says otherwise: processes, or with ``parallel_config("dask")``
-        the workers of a Dask cluster. The result is the same, bit for bit.
+        Number of threads. A `joblib.parallel_config` has parts of the surface solved elsewhere:
+        by processes, or with ``parallel_config("dask")`` by the workers of a Dask cluster, and
+        other steps by as many threads of this process. The result is the same, bit for bit.
     checkpoint : path, optional
         A directory in which finished parts of the surface are saved: a new or empty one, or
         that of the same fit. A fit that was interrupted resumes from there when it is called

@@ -21,8 +21,9 @@ PASSES = ("learning weights", "solving")
 # `python benchmarks/announced.py --stages` prints them beside the model. The data matter: single
 # steps differ from the model by up to three times, their sum by less.
 #
-# To complete a matrix: for each fold, and for each entry.
-_COMPLETING = 0.02, 1.7e-6
+# To complete a matrix: for each fold, and for each entry. The part that a single fold takes before
+# its surface is solved; and what the whole matrix takes from there.
+_COMPLETING, _COMPLETED_FIRST, _COMPLETED_FROM_FOLD = (0.02, 1.7e-6), 0.67, 0.1
 # Graphs and first scale: for each product of two entries, distance and entry; those of the whole
 # matrix, which start from the ones of a fold, are a part of it.
 _GRAPHS, _GRAPHS_OF_ALL = (1.5e-10, 4e-8, 7e-7), 0.6
@@ -54,8 +55,17 @@ _LINEAR = 4e-9
 # Loading the compiled kernels, in the first fit of a process.
 _LOADING = 0.8
 
-# The part of a step that is done in parallel: a surface has one path that takes long.
-_PARALLEL = {"completing": 0.7, "surface": 0.4}
+# The part of a step that is done by other threads, with many of them: most of it for steps that do
+# not need the ones before, little where one scale takes long. From the processor time of tasks, on
+# two threads, of 300 x 200 to 2,000 x 1,500 entries.
+_PARALLEL = {
+    "completing": 0.9,
+    "graphs": 0.7,
+    "surface": 0.5,
+    "distances": 1.0,
+    "structure": 1.0,
+    "clusters": 0.8,
+}
 
 # Seconds of `speed_factor` there.
 _REFERENCE = 1.5e-3
@@ -208,12 +218,14 @@ def expected_steps(
         n_folds = usual if settings.learns_weights and has_missing else 0
     model = _CostModel(settings, shape)
     n_passes = settings.n_passes if has_missing else 1
-    steps = [Step("completing", model.completing(), "completing") for _ in range(n_folds)]
+    completed_first = _COMPLETED_FIRST if n_folds == 1 else 1.0
+    completing = completed_first * model.completing()
+    steps = [Step("completing", completing, "completing") for _ in range(n_folds)]
     for _ in range(n_folds):
         steps += model.passes(n_passes, is_fold=True, is_completed=True)
     if n_folds:
-        # It starts from the completion of a fold.
-        steps.append(Step("completing", 0.1 * model.completing(), "completing"))
+        completing = (1.0 - completed_first + _COMPLETED_FROM_FOLD) * model.completing()
+        steps.append(Step("completing", completing, "completing"))
     steps += model.passes(n_passes, is_fold=False, is_completed=n_folds > 0)
     steps.append(Step("distances", _linear(_DISTANCES, model.n_entries), "distances"))
     steps.append(Step("structure", _linear(_STRUCTURE, model.n_entries), "structure"))
