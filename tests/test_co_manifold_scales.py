@@ -164,3 +164,16 @@ def test_parameters_that_are_set_after_a_fit_do_not_change_it():
     model.set_params(penalty="linear")
     assert model.penalty_ == penalty
     assert model.costs_at(index=0) == costs
+
+
+@pytest.mark.parametrize("traversal", ["symmetric", "paper"])
+def test_a_complete_matrix_needs_one_scale(traversal):
+    X = np.random.default_rng(0).normal(size=(20, 15))
+    model = CoManifold(traversal=traversal).fit(X)
+    whole = CoManifold(traversal=traversal, keep_scales=True).fit(X)
+    assert len(model.scales_["l"]) == 1 < len(whole.scales_["l"])
+    assert model.scales_["weight"].tolist() == [1.0]
+    for name in ("row_distances_", "column_distances_", "row_embedding_", "filled_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(whole, name))
+    exact = np.linalg.norm(X[:, None] - X, axis=-1)
+    np.testing.assert_allclose(model.row_distances_, exact, atol=1e-10)

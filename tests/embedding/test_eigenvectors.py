@@ -10,6 +10,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from comanifold import DiffusionMap
 from comanifold._embedding import eigenvectors as _eigenvectors
+from comanifold._embedding.affinities import count_components
 from comanifold.baselines._low_rank import LowRankSolver, solve
 
 pytestmark = pytest.mark.filterwarnings("ignore:the affinities fall into")
@@ -201,3 +202,49 @@ def test_preconditioned_iterations_along_a_curve():
     )
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(np.abs(of_sparse), np.abs(vectors), atol=1e-6)
+
+
+def walk_of(points, width):
+    """The symmetric walk of a Gaussian kernel, and its known eigenvector."""
+    A = np.exp(-((np.linalg.norm(points[:, None] - points, axis=-1) / width) ** 2))
+    root = np.sqrt(A.sum(axis=1))
+    return A / np.outer(root, root), root / np.linalg.norm(root)
+
+
+@pytest.mark.parametrize("shape", ["cloud", "curve", "apart"])
+def test_some_hundred_points_have_the_eigenvectors_of_a_dense_solver(shape, monkeypatch):
+    """Whether few iterations suffice (a cloud) or not (a curve, parts that are not connected)."""
+    n_points = 420
+    assert _eigenvectors._FEW_POINTS < n_points <= _eigenvectors._DENSE
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n_points, 3)) * [3.0, 2.0, 1.0]
+    if shape == "curve":
+        points = np.arange(n_points)[:, None] + 0.3 * rng.normal(size=(n_points, 1))
+    elif shape == "apart":
+        points += 1e3 * (np.arange(n_points) % 3)[:, None]
+    S, known = walk_of(points, 2.0)
+    exact, vectors = _eigenvectors.leading_eigenvectors(S, 3, known, solver="dense")
+    dense, n_dense = _eigenvectors._dense, []
+    monkeypatch.setattr(_eigenvectors, "_dense", lambda *args: n_dense.append(1) or dense(*args))
+    values, found = _eigenvectors.leading_eigenvectors(S, 3, known)
+    np.testing.assert_allclose(values, exact, atol=1e-10)
+    assert bool(n_dense) == (shape != "cloud")
+    if shape != "apart":  # equal eigenvalues have no eigenvectors of their own
+        np.testing.assert_allclose(found, vectors, atol=1e-7)
+    np.testing.assert_allclose(S @ found, found * values, atol=1e-9)
+
+
+@given(seed=st.integers(0, 10**6), n_points=st.integers(1, 30), n_links=st.integers(0, 40))
+def test_components_are_counted_alike_in_dense_and_sparse_affinities(seed, n_points, n_links):
+    rng = np.random.default_rng(seed)
+    A = np.eye(n_points)
+    for i, j in rng.integers(n_points, size=(n_links, 2)):
+        A[i, j] = A[j, i] = rng.choice([1e-20, 0.5])
+    np.fill_diagonal(A, 1.0)
+    for least in (0.0, 1e-17):
+        reached = np.greater(A, least)
+        for _ in range(n_points):
+            reached = reached @ reached
+        expected = len(np.unique(reached, axis=0))
+        for form in (A, sparse.csr_array(A)):
+            assert count_components(form, least) == expected

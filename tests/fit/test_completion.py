@@ -302,3 +302,32 @@ def test_effects_of_few_entries_are_shrunk():
     assert sum_of_effects(X)[0, 1:].max() < 2.0
     noise = rng.normal(size=(80, 40))
     assert sum_of_effects(noise).std() < 0.08
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_inverse_of_a_symmetric_matrix(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 12))
+    A = (X.T @ X / 30).astype(dtype)
+    inverse = completion._symmetric_inverse(A)
+    assert inverse.dtype == dtype
+    np.testing.assert_array_equal(inverse, inverse.T)
+    np.testing.assert_allclose(inverse, np.linalg.inv(A.astype(float)), rtol=1e-3, atol=1e-4)
+    # Not positive definite, as a covariance may be by rounding.
+    A[0, 0] = -0.1
+    inverse = completion._symmetric_inverse(A)
+    np.testing.assert_array_equal(inverse, inverse.T)
+    np.testing.assert_allclose(inverse, np.linalg.inv(A.astype(float)), rtol=1e-3, atol=1e-3)
+
+
+def test_a_ridge_that_is_given_up_has_no_predictions(monkeypatch):
+    X, _ = incomplete(10, noise=1.0)
+    held_out = HeldOut(X)
+    monkeypatch.setattr(completion, "_HOPELESS", np.inf)
+    whole = predict_along_path(held_out, PATH_KINDS[0])
+    assert whole.errors[-1] > 1.2 * whole.errors.min()
+    monkeypatch.undo()
+    found = predict_along_path(held_out, PATH_KINDS[0])
+    assert len(found.errors) == len(whole.errors) - 1
+    np.testing.assert_array_equal(found.predictions, whole.predictions[:-1])
+    np.testing.assert_array_equal(found.best.filled(X), whole.best.filled(X))

@@ -50,8 +50,8 @@ _N_RIDGES = 1 + round(np.log(_SMALLEST_RIDGE / _LARGEST_RIDGE) / np.log(_RATIO))
 _PATIENCE = 2
 _HARDLY_BETTER, _CLEARLY_WORSE, _HAS_FALLEN = 0.001, 0.05, 0.9
 
-# A ridge at which the error rises by more than this part is left after so many iterations, or
-# later: it has hardly any weight, and takes the longest.
+# It ends before a ridge at which the error has risen by more than this part after so many
+# iterations, or later: its estimate would have hardly any weight, and take the longest.
 _HOPELESS, _FIRST_CHECK = 0.2, 3
 
 # Iterations for one ridge: at most so many, and fewer once the estimates change by less than this
@@ -177,12 +177,11 @@ class CompletionPath:
     def _offsets(self) -> Array:
         return (self._mean + self._rows)[:, None] + self._columns
 
-    def solve(self, step: int, is_hopeless: Callable[[], bool] | None = None) -> None:
-        """Go to a step of the path, by its number from 0; not all the way if it is hopeless."""
+    def solve(self, step: int, is_hopeless: Callable[[], bool] | None = None) -> bool:
+        """Go to a step of the path, by its number from 0; return False if it was given up."""
         number = step if self.kind.variance else step - 1
         self._has_ridge = number >= 0
-        if number >= 0:
-            self._model.solve(number, is_hopeless)
+        return number < 0 or self._model.solve(number, is_hopeless)
 
     def solve_all(self, steps: Iterable[int]) -> None:
         """Go to one step after the other."""
@@ -249,7 +248,8 @@ def predict_along_path(held_out: HeldOut, kind: PathKind) -> PredictedPath:
         return predict()[1] > (1.0 + _HOPELESS) * min(errors, default=np.inf)
 
     for step in range(kind.n_steps):
-        path.solve(step, is_hopeless)
+        if not path.solve(step, is_hopeless):
+            break
         predicted, error = predict()
         least = min(errors, default=np.inf)
         predictions.append(predicted)
@@ -389,8 +389,8 @@ class _GaussianModel:
         other._filled, other._missing = self._filled.copy(), None
         return other
 
-    def solve(self, number: int, is_hopeless: Callable[[], bool] | None = None) -> None:
-        """Find the missing entries for a ridge, by its number from 0, unless it is hopeless."""
+    def solve(self, number: int, is_hopeless: Callable[[], bool] | None = None) -> bool:
+        """Find the missing entries for a ridge, by its number from 0; False if it was given up."""
         ridge = _LARGEST_RIDGE * _RATIO**number
         is_single = self._filled.size > _MOST_IN_DOUBLE and ridge >= _LEAST_IN_SINGLE
         self._filled = self._filled.astype(np.float32 if is_single else float, copy=False)
@@ -405,7 +405,8 @@ class _GaussianModel:
             if square <= allowed**2 * self._n_missing.sum():
                 break
             if is_hopeless is not None and n_done >= _FIRST_CHECK and is_hopeless():
-                break
+                return False
+        return True
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,8 @@ def run_passes(
     if settings.learns_weights:
         is_sparse = any(n is not None for n in settings.n_candidates(X.shape))
         folds = held_out_folds(X, in_parts=is_sparse)
-    # If nothing is missing, distances are Euclidean for any weights, and lead to the same graphs.
+    # If nothing is missing, distances are Euclidean for any weights, and lead to the same graphs:
+    # there is one pass, and unless scales are kept, the first one is enough.
     has_missing = bool(np.isnan(X).any())
     settings = replace(settings, n_passes=settings.n_passes if has_missing else 1)
     execution.progress.expect(settings, X.shape, n_folds=len(folds), has_missing=has_missing)
@@ -136,8 +137,12 @@ def run_passes(
     matrix = execution.tasks.add(complete, X, settings)
     begun = begin_passes(matrix, settings, stride, execution.tasks)
     inputs = _prepare_last_pass(begun, settings, execution, "pass")
-    alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
-    swept = _sweep_last_pass(inputs, CostWeights(alpha), settings, execution)
+    weights: CostWeights | ScaleWeights
+    weights = CostWeights(_PAPER_ALPHA if settings.learns_weights else settings.alpha)
+    if settings.learns_weights and not has_missing and not settings.keep_scales:
+        start = inputs.first.scale.l, inputs.first.scale.k
+        weights = ScaleWeights({start: 1.0}, start, settings.traversal, stride)
+    swept = _sweep_last_pass(inputs, weights, settings, execution)
     if settings.learns_weights:
         swept.normalise()
     execution.progress.begin_step("distances")
