@@ -21,10 +21,9 @@ _AT_ONCE = 2**22
 _N_BINS = 16384
 _N_OCTAVES = 24
 
-# The nearest rows are among those below a limit, found from the least values of at most
-# so many parts.
-_N_PARTS = 512
-_CHUNK = 256
+# The nearest rows are among those below a limit, found from the least values of chunks of a row of
+# distances: the longest of which there are at least twice as many as nearest rows.
+_CHUNKS = (64, 16)
 
 # Bits of a float in single precision: those of non-negative numbers are in the same order.
 _RANGE = np.int32(_N_OCTAVES << 23)
@@ -87,9 +86,12 @@ def rows_at_ranks(
         if groups is not None:
             rough[groups[some, None] == groups[among]] = np.inf
         bits = rough.view(np.int32)
+        chunk = _chunk(bits.shape[1], ranks)
+        least = _least_of_chunks(bits, chunk)
+        limits = _limits(least, ranks, slack, relative_slack)
         _choose(
             bits,
-            _limits(bits, ranks, slack, relative_slack),
+            (chunk, least, limits),
             slack,
             relative_slack,
             ranks,
@@ -104,36 +106,57 @@ def rows_at_ranks(
     return chosen, lengths
 
 
+def _chunk(n: int, ranks: Indices) -> np.int64:
+    """Return how many of n distances form a chunk; all of them, if so many ranks are wanted."""
+    for size in _CHUNKS:
+        if n // size >= 2 * (int(ranks[-1]) + 1):
+            return np.int64(size)
+    return np.int64(n)
+
+
+@njit(cache=True, nogil=True)
+def _least_of_chunks(bits, size):
+    """Return the least values of each row of bits in chunks of some size."""
+    n_rows, n = bits.shape
+    least = np.empty((n_rows, (n + size - 1) // size), np.int32)
+    for i in range(n_rows):
+        for k in range(least.shape[1]):
+            chunk = bits[i, k * size : (k + 1) * size]
+            low = _INFINITE
+            for j in range(len(chunk)):
+                low = min(low, chunk[j])
+            least[i, k] = low
+    return least
+
+
 def _limits(
-    bits: NDArray[np.int32], ranks: Indices, slack: Array, relative_slack: float
+    least: NDArray[np.int32], ranks: Indices, slack: Array, relative_slack: float
 ) -> NDArray[np.int32]:
     """Return for each row a number that no row at these ranks exceeds, for the first ranks only.
 
-    The k-th of all is at most the k-th of the least values of some parts. It is -1, for no limit,
+    The k-th of all is at most the k-th of the least values of the chunks. It is -1, for no limit,
     if ranks are large.
     """
     n_wanted = int(ranks[-1]) + 1
-    n_parts = max(min(bits.shape[1] // 16, _N_PARTS), 4 * n_wanted)
-    if bits.shape[1] < 2 * n_parts:
-        return np.full(len(bits), -1, dtype=np.int32)
-    least = bits[:, :n_parts].copy()
-    for start in range(n_parts, bits.shape[1] - n_parts + 1, n_parts):
-        np.minimum(least, bits[:, start : start + n_parts], out=least)
-    least.partition(n_wanted - 1, axis=1)
-    limit = np.maximum(least[:, n_wanted - 1], 0).view(np.float32)
+    if least.shape[1] < n_wanted:
+        return np.full(len(least), -1, dtype=np.int32)
+    kth = np.partition(least, n_wanted - 1, axis=1)[:, n_wanted - 1]
+    limit = np.maximum(kth, 0).view(np.float32)
     limit = (limit * (1.0 + relative_slack) + slack).astype(np.float32)
     return limit.view(np.int32)
 
 
 @njit(cache=True, nogil=True)
-def _choose(bits, limits, slack, relative_slack, ranks, X, of, among, chosen, squares):
+def _choose(bits, chunks, slack, relative_slack, ranks, X, of, among, chosen, squares):
     """Choose the columns at some ranks of each row of rough squared distances, given as bits.
 
-    Those beyond a limit are not looked at, unless it is negative.
+    `chunks` are the size and the least values of the chunks of each row, and a limit: values beyond
+    it are not looked at, unless it is negative.
     Two rough values u < v are in the right order if v - u > slack + relative_slack u. Others are
     compared by squared distances that are summed up from X.
     """
     n_rows, n = bits.shape
+    chunk, least_of_chunks, limits = chunks
     most_bins = min(n, _N_BINS)
     counts, places = np.empty(most_bins + 1, np.int32), np.empty(most_bins + 1, np.int32)
     wanted = np.empty(most_bins + 1, np.bool_)  # a smaller table than that of places
@@ -141,88 +164,68 @@ def _choose(bits, limits, slack, relative_slack, ranks, X, of, among, chosen, sq
     values, items = np.empty(n), np.empty(n, np.int64)
     for i in range(n_rows):
         row = bits[i]
+        size, n_found, largest = _ZERO, _ZERO, _ZERO
         if limits[i] >= 0:
-            size = _ZERO
-            for start in range(0, n, _CHUNK):
-                # Few chunks have any: their least value is found with vector instructions.
-                chunk = row[start : start + _CHUNK]
-                low = _INFINITE
-                for j in range(len(chunk)):
-                    low = min(low, chunk[j])
-                if low > limits[i]:
+            for k in range(least_of_chunks.shape[1]):
+                if least_of_chunks[i, k] > limits[i]:  # most chunks have none
                     continue
-                for j in range(len(chunk)):
-                    if chunk[j] <= limits[i] and chunk[j] < _INFINITE:
-                        values[size] = np.int32(max(chunk[j], 0)).view(np.float32)
-                        items[size] = start + j
+                for j in range(k * chunk, min((k + 1) * chunk, n)):
+                    if row[j] <= limits[i] and row[j] < _INFINITE:
+                        values[size] = np.int32(max(row[j], 0)).view(np.float32)
+                        items[size] = j
                         size += 1
-            n_found = _ZERO
             while n_found < len(ranks) and ranks[n_found] < size:
                 position[n_found] = ranks[n_found]
                 n_found += 1
-            _sort(values, items, _ZERO, size, size)
-            _decide(
-                values,
-                items,
-                size,
-                position,
-                n_found,
-                slack[i],
-                relative_slack,
-                X,
-                of[i],
-                among,
-                chosen[i],
-                squares[i],
-            )
-            continue
-        low, high = _INFINITE, np.int32(0)
-        for j in range(n):
-            key = max(row[j], np.int32(0))  # below zero by rounding
-            low = min(low, key)
-            high = max(high, key if key < _INFINITE else np.int32(0))
-        if low == _INFINITE:
-            continue
-        low = max(low, high - _RANGE)
-        shift = 0
-        while (high - low) >> shift >= most_bins:
-            shift += 1
-        n_bins = ((high - low) >> shift) + 1
-        counts[: n_bins + 1] = 0  # infinite ones are after the last bin
-        for j in range(n):
-            counts[min((max(row[j], low) - low) >> shift, n_bins)] += 1
+            largest = size
+        else:
+            low, high = _INFINITE, np.int32(0)
+            for j in range(n):
+                key = max(row[j], np.int32(0))  # below zero by rounding
+                low = min(low, key)
+                high = max(high, key if key < _INFINITE else np.int32(0))
+            if low == _INFINITE:
+                continue
+            low = max(low, high - _RANGE)
+            shift = 0
+            while (high - low) >> shift >= most_bins:
+                shift += 1
+            n_bins = ((high - low) >> shift) + 1
+            counts[: n_bins + 1] = 0  # infinite ones are after the last bin
+            for j in range(n):
+                counts[min((max(row[j], low) - low) >> shift, n_bins)] += 1
 
-        # Collect the bins that hold the ranks, and those that rounding errors reach from there.
-        wanted[: n_bins + 1] = False
-        b, n_below, last, size, largest, n_found = 0, 0, -1, _ZERO, _ZERO, _ZERO
-        for r in range(len(ranks)):
-            while b < n_bins and n_below + counts[b] <= ranks[r]:
-                n_below += counts[b]
-                b += 1
-            if b == n_bins:
-                break
-            n_found += 1
-            bin_of_rank[r], position[r] = b, ranks[r] - n_below
-            least = float(np.int32(low + (b << shift)).view(np.float32)) if b > 0 else 0.0
-            most = float(np.int32(min(low + ((b + 1) << shift), high)).view(np.float32))
-            least = max(least - slack[i] - relative_slack * least, 0.0)
-            most = most + slack[i] + relative_slack * most
-            start = (max(np.float32(least).view(np.int32), low) - low) >> shift
-            stop = (max(np.float32(most).view(np.int32), low) - low) >> shift
-            stop = min(stop, n_bins - 1)
-            for q in range(max(start, last + 1), stop + 1):
-                wanted[q], places[q] = True, size
-                size += counts[q]
-                largest = max(largest, counts[q])
-            last = max(last, stop)
-        for r in range(n_found):
-            position[r] += places[bin_of_rank[r]]
-        for j in range(n):
-            q = min((max(row[j], low) - low) >> shift, n_bins)
-            if wanted[q]:
-                values[places[q]] = np.int32(max(row[j], 0)).view(np.float32)
-                items[places[q]] = j
-                places[q] += 1
+            # Collect the bins that hold the ranks, and those that rounding errors reach from there.
+            wanted[: n_bins + 1] = False
+            b, n_below, last = 0, 0, -1
+            for r in range(len(ranks)):
+                while b < n_bins and n_below + counts[b] <= ranks[r]:
+                    n_below += counts[b]
+                    b += 1
+                if b == n_bins:
+                    break
+                n_found += 1
+                bin_of_rank[r], position[r] = b, ranks[r] - n_below
+                least = float(np.int32(low + (b << shift)).view(np.float32)) if b > 0 else 0.0
+                most = float(np.int32(min(low + ((b + 1) << shift), high)).view(np.float32))
+                least = max(least - slack[i] - relative_slack * least, 0.0)
+                most = most + slack[i] + relative_slack * most
+                start = (max(np.float32(least).view(np.int32), low) - low) >> shift
+                stop = (max(np.float32(most).view(np.int32), low) - low) >> shift
+                stop = min(stop, n_bins - 1)
+                for q in range(max(start, last + 1), stop + 1):
+                    wanted[q], places[q] = True, size
+                    size += counts[q]
+                    largest = max(largest, counts[q])
+                last = max(last, stop)
+            for r in range(n_found):
+                position[r] += places[bin_of_rank[r]]
+            for j in range(n):
+                q = min((max(row[j], low) - low) >> shift, n_bins)
+                if wanted[q]:
+                    values[places[q]] = np.int32(max(row[j], 0)).view(np.float32)
+                    items[places[q]] = j
+                    places[q] += 1
         _sort(values, items, _ZERO, size, largest)
         _decide(
             values,
