@@ -49,7 +49,7 @@ def test_learned_weights_combine_what_the_folds_have_not_seen(first_graphs):
     for fold, of_fold in zip(folds, paths, strict=True):
         at = fold.rows, fold.columns
         completed = of_fold[best].best.filled(fold.rest())
-        inputs = prepare_first_pass(fold.rest(), settings, 1, completed)
+        inputs = prepare_first_pass(fold.rest(), settings, 1, lambda _, known=completed: known)
         swept = sweep(
             inputs, CostWeights(0.0), settings, execution(), name="x", outputs=Outputs(True, False)
         )

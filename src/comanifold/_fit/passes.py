@@ -1,6 +1,6 @@
 """The passes of a fit over a matrix in standard units: graphs, surface, distances, and again."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -151,18 +151,22 @@ def run_passes(
         first = first or FirstScale.of(inputs.first)
         judged.append(_judge(fold, number, inputs, of_fold, rough, execution))
         del inputs  # as large as several copies of the matrix
+    judgement = _combine(folds, judged, X.shape)
+    del judged  # has the predictions of every scale
     execution.progress.begin_step("completing")
     completed = continue_path(X, paths[0][kind].best, step).filled(X)
     inputs = _prepare_last_pass(
-        X, settings, execution, stride, "pass", like=first, completed=completed
+        X, settings, execution, stride, "pass", like=first, complete=lambda _: completed
     )
     start = first.l, first.k
-    del first, completed
-    judgement = _combine(folds, judged, X.shape)
+    del first
+    # Each has a copy of the matrix; from here on only those with a weight are needed.
+    of_weights = {one: paths[0][one] for one in judgement.completion_weights}
+    del paths
     weights = ScaleWeights(judgement.scale_weights, start, settings.traversal, stride)
     swept = _sweep_last_pass(inputs, weights, settings, execution)
     execution.progress.begin_step("distances")
-    completions = _add_completions(X, judgement.completion_weights, paths[0], swept)
+    completions = _add_completions(X, judgement.completion_weights, of_weights, swept)
     return _result(inputs, swept, completions, judgement)
 
 
@@ -174,11 +178,11 @@ class FirstScale(NamedTuple):
 
     l: int
     k: int
-    estimate: Array
+    blocks: Blocks
 
     @classmethod
     def of(cls, solved: Solved) -> "FirstScale":
-        return cls(solved.scale.l, solved.scale.k, solved.iterate.estimate)
+        return cls(solved.scale.l, solved.scale.k, Blocks.of(solved))
 
 
 @dataclass(frozen=True)
@@ -271,13 +275,10 @@ def _prepare_fold(
 
     The first graphs are built from the best step of a completion path.
     """
-    rest = fold.rest()
-    completed = path.best.filled(rest)
-    name = f"fold-{number}-pass"
-    inputs = _prepare_last_pass(
-        rest, settings, execution, stride, name, like=first, completed=completed
-    )
-    return replace(inputs, completed=None)
+    return _prepare_last_pass(
+        fold.rest(), settings, execution, stride, f"fold-{number}-pass", like=first,
+        complete=path.best.filled,
+    )  # fmt: skip
 
 
 def _judge(
@@ -447,7 +448,7 @@ def _prepare_last_pass(
     name: str,
     *,
     like: FirstScale | None = None,
-    completed: Array | None = None,
+    complete: Callable[[Array], Array] | None = None,
 ) -> PassInputs:
     """Return the inputs of the last pass, after all passes before it.
 
@@ -457,14 +458,14 @@ def _prepare_last_pass(
     ----------
     like : FirstScale, optional
         That of the last pass over a similar matrix; this one begins with the same.
-    completed : ndarray, optional
-        X filled in, if it is known.
+    complete : callable, optional
+        Returns X filled in.
     """
     likes = [None] * (settings.n_passes - 1) + [like]
     execution.progress.begin_step("graphs")
     # The last pass over a fold has no distances.
     needs_pairs = name == "pass" or settings.n_passes > 1
-    inputs = prepare_first_pass(X, settings, stride, completed, likes[0], needs_pairs=needs_pairs)
+    inputs = prepare_first_pass(X, settings, stride, complete, likes[0], needs_pairs=needs_pairs)
     alpha = _PAPER_ALPHA if settings.learns_weights else settings.alpha
     for number, next_like in enumerate(likes[1:], start=1):
         execution.progress.begin_step("solving" if name == "pass" else "learning weights")
@@ -487,19 +488,20 @@ def prepare_first_pass(
     X: Array,
     settings: Settings,
     stride: int,
-    completed: Array | None = None,
+    complete: Callable[[Array], Array] | None = None,
     like: FirstScale | None = None,
     *,
     needs_pairs: bool = True,
 ) -> PassInputs:
     """Return the inputs of the first pass; graphs from X, or from X filled in.
 
-    Unless `needs_pairs`, without the pairs for sparse distances.
+    Unless `needs_pairs`, without the pairs for sparse distances and without X filled in.
     """
-    points = X
-    if settings.first_graphs == "completed" and np.isnan(X).any():
-        completed = complete_for_graphs(X) if completed is None else completed
-        points = completed
+    is_completed = settings.first_graphs == "completed" and bool(np.isnan(X).any())
+    if complete is None and is_completed:
+        complete = complete_for_graphs
+    completed = None if complete is None else complete(X)
+    points = completed if is_completed else X
     for_rows, for_columns = settings.n_neighbors
     row_candidates, column_candidates = None, None
     if needs_pairs:
@@ -507,6 +509,9 @@ def prepare_first_pass(
     row_graph, row_pairs = _first_graph(points, for_rows, row_candidates)
     column_graph, column_pairs = _first_graph(points.T, for_columns, column_candidates)
     pairs = row_pairs, column_pairs
+    del points
+    if not needs_pairs:
+        completed = None  # as large as X, and the first scale needs memory
     inputs = _prepare_pass(X, (row_graph, column_graph), pairs, settings, stride, like)
     return replace(inputs, completed=completed)
 
@@ -545,14 +550,14 @@ def _prepare_pass(
         skip=settings.learns_weights and settings.n_passes == 1,
     )
     if like is not None and X.size > _LARGE:
-        first = surface.solve_from(like.l, like.k, like.estimate)
+        first = surface.solve_from(like.l, like.k, like.blocks.expand())
     elif like is not None:
         first = surface.solve(like.l, like.k)
     elif settings.start is not None:
         first = surface.solve(*settings.start)
     else:
         first = surface.start()
-    return PassInputs(X, *graphs, pairs, stride, surface, first)
+    return PassInputs(X, *graphs, pairs, stride, surface, surface.as_start(first))
 
 
 def _first_graph(

@@ -182,17 +182,18 @@ def agglomerate(V, counts, means, sizes, other_sizes, pairs, costs, majoriser, l
     """Labels of clusters that lower the bound when fused, and by how much they lower it.
 
     Goes through the edges from the best to the worst, again and again until none is left that
-    lowers the bound by `least_gain`. No two edges have the same ends.
+    lowers the bound by `least_gain`. No two edges have the same ends. V, counts and means are
+    overwritten.
     """
     m, n = V.shape
     n_edges = pairs.shape[0]
-    V, counts, sizes = V.copy(), counts.copy(), sizes.copy()
+    sizes = sizes.copy()
     q, g = majoriser, costs.copy()
-    F, Q = np.empty((m, n)), np.zeros(m)
+    F, Q = means, np.zeros(m)
     for i in range(m):
-        f, v, count, mean = F[i], V[i], counts[i], means[i]
+        f, v, count = F[i], V[i], counts[i]
         for j in range(n):
-            f[j] = count[j] * (v[j] - mean[j])
+            f[j] = count[j] * (v[j] - f[j])
     parent = np.arange(m)
     # The edges of each cluster as a linked list: two clusters become one by joining theirs.
     first, last = np.full(m, -1), np.full(m, -1)
