@@ -50,8 +50,9 @@ def test_agglomeration_against_one_that_recomputes_all_bounds_after_every_merger
     norms = problem.norms(V)
     value = problem.objective(V, penalty, norms)
     labels, gain = agglomerate(
-        V, problem.counts, problem.means, problem.row_sizes, problem.column_sizes,
-        problem.rows, norms[0], problem.rows.weights * penalty.value(norms[0]),
+        V.copy(), problem.counts.copy(), problem.means.copy(), problem.row_sizes,
+        problem.column_sizes, problem.rows, norms[0],
+        problem.rows.weights * penalty.value(norms[0]),
         problem.majoriser_weights(penalty, norms)[0], 1e-9,
     )  # fmt: skip
     expected, expected_gain = slow.agglomerate(problem, V, penalty, 1e-9)

@@ -175,6 +175,7 @@ def _run_with_folds(
         begun.append(begin_passes(matrix, rough, stride, tasks, first, is_fold=True))
         if settings.n_passes == 1:
             first = first or tasks.add(FirstScale.of, begun[0])
+    del matrix  # results live as long as their tasks
     # Completions with effects, which only the weights need.
     kinds = PATH_KINDS if len(folds) > 1 else _PLAIN
     for fold, of_fold in zip(folds, paths, strict=True):
@@ -205,6 +206,8 @@ def _run_with_folds(
         tasks.add(_add_completions, whole, needed[0][kind], steps, choice)
         for kind, steps in learned.completions.items()
     ]
+    # Each path has a copy of the matrix; from here on only those with a weight are needed.
+    del paths, needed, judged
     held_out = tasks.add(_predict_held_out, folds, stacking)
     errors = tasks.add(_fit_errors, folds, held_out, X.shape)
     completed.result()

@@ -10,7 +10,7 @@ from ..graphs import CandidatePairs, Graph, Pairs
 from ..solvers import SolverOptions, Surface
 from .completion import complete_for_graphs
 from .settings import Settings
-from .sweep import PassInputs, Sweep
+from .sweep import Blocks, PassInputs, Sweep
 
 Array = NDArray[np.float64]
 
@@ -24,12 +24,12 @@ class FirstScale(NamedTuple):
 
     l: int
     k: int
-    estimate: Array
+    blocks: Blocks
 
     @classmethod
     def of(cls, inputs: PassInputs) -> "FirstScale":
         solved = inputs.first
-        return cls(solved.scale.l, solved.scale.k, solved.iterate.estimate)
+        return cls(solved.scale.l, solved.scale.k, Blocks.of(solved))
 
 
 class CompletedMatrix(NamedTuple):
@@ -118,14 +118,14 @@ def _prepare_pass(
         skip=settings.learns_weights and settings.n_passes == 1,
     )
     if like is not None and X.size > _LARGE:
-        first = surface.solve_from(like.l, like.k, like.estimate)
+        first = surface.solve_from(like.l, like.k, like.blocks.expand())
     elif like is not None:
         first = surface.solve(like.l, like.k)
     elif settings.start is not None:
         first = surface.solve(*settings.start)
     else:
         first = surface.start()
-    return PassInputs(X, *graphs, pairs, stride, surface, first, completed)
+    return PassInputs(X, *graphs, pairs, stride, surface, surface.as_start(first), completed)
 
 
 def _first_graph(

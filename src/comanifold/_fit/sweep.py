@@ -1,6 +1,6 @@
 """From the solution surface to distances: scales are solved, weighted, added up and discarded."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
@@ -123,10 +123,6 @@ PairsOfModes = tuple[Pairs | None, Pairs | None]
 
 # The scales of a path and their sums, as they are saved and sent between processes.
 Part = tuple[list[Scale], dict[str, Array]]
-
-# Starts of paths with more blocks than this share of all entries have their problem contracted from
-# that of the surface, so that workers of a cluster can do it and need not be sent it.
-_LARGE_START = 1 / 16
 
 
 @dataclass(frozen=True)
@@ -338,7 +334,7 @@ def sweep(
     tasks = (_RemoteTasks if is_distributed() else _LocalTasks)(common, inputs, execution)
     needed = weights.starts if isinstance(weights, ScaleWeights) else frozenset()
     farthest = max(needed) if needed and not outputs.keep_scales else np.inf
-    starts = _numbered(surface, surface.chain(inputs.first, traversal, needed), farthest)
+    starts = _numbered(surface, inputs.first, traversal, needed, farthest)
     places: list[str] = []
     numbers: list[int] = []  # of the starts of the paths
     finished = False
@@ -346,8 +342,7 @@ def sweep(
     def paths() -> Iterator:
         for number, solved, is_last in starts:
             fused = surface.is_fused(solved, 0), surface.is_fused(solved, 1)
-            is_large = solved.iterate.V.size > _LARGE_START * inputs.X.size
-            start = _Start(number, surface.rebased(solved) if is_large else solved, is_large)
+            start = _Start(number, solved, surface.is_large(solved))
             if isinstance(weights, ScaleWeights):
                 of_paths = weights.from_start(number, fused, is_last)
             for direction in directions:
@@ -368,6 +363,7 @@ def sweep(
                     yield _saved_path, (place,)
                 else:
                     yield tasks.call(start, _Path(place, direction, with_start, of_path))
+            del start, solved  # large, and not needed while the next is solved
 
     total = common.empty_sweep()
     done: dict[str, Part | None] = {}
@@ -393,22 +389,25 @@ def sweep(
                     and numbers[n_added] >= max(needed, default=0)
                 )
                 n_added += 1
+                # Some copies of the matrix: joblib keeps a result until it has the next.
+                arrays.clear()
     return total
 
 
 def _numbered(
-    surface: Surface, scales: Iterator[Solved], farthest: float
+    surface: Surface, first: Solved, traversal: str, needed: Collection[int], farthest: float
 ) -> Iterator[tuple[int, Solved, bool]]:
     """Yield the number of steps to each scale of a chain, the scale, and whether it is the last.
 
-    No further than a number of steps.
+    No further than a number of steps. No scale is solved before it is asked for: the paths from
+    the one before it need the memory.
     """
-    first = solved = next(scales)
-    while solved is not None:
+    for solved in surface.chain(first, traversal, needed):
         n_steps = _steps_between(surface, first, solved)
-        following = None if n_steps >= farthest else next(scales, None)
-        yield n_steps, solved, following is None
-        solved = following
+        is_last = n_steps >= farthest or surface.ends_at(solved, n_steps, traversal)
+        yield n_steps, solved, is_last
+        if is_last:
+            return
 
 
 def _steps_between(surface: Surface, start: Solved, solved: Solved) -> int:

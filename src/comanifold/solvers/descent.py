@@ -416,8 +416,9 @@ def _neighbors(state: State, penalty: PenaltyKernel, work: WorkArrays) -> tuple[
     of_columns: Mergers = np.arange(V.shape[1]), 0.0
     if may_pay(rows, row_sizes, row_norms, row_costs, row_w, row_slopes, least_gain):
         of_rows = agglomerate(
-            V, counts, means, row_sizes, column_sizes, rows, row_norms, row_costs, row_w, least_gain
-        )
+            *_copied((V, counts, means), work), row_sizes, column_sizes, rows, row_norms, row_costs,
+            row_w, least_gain,
+        )  # fmt: skip
     if may_pay(
         columns, column_sizes, column_norms, column_costs, column_w, column_slopes, least_gain
     ):
@@ -441,6 +442,14 @@ def _pairs(state: State, penalty: PenaltyKernel, work: WorkArrays) -> tuple[Merg
     )  # fmt: skip
     chosen, change = independent_edges(bounds, least_gain, columns)
     return of_rows, (columns.components(chosen), -change)
+
+
+def _copied(matrices: tuple[Array, ...], work: WorkArrays) -> list[Array]:
+    """Copies of the matrices, in work arrays."""
+    copies = work.get(len(matrices), matrices[0].shape)
+    for matrix, out in zip(matrices, copies, strict=True):
+        out[:] = matrix
+    return copies
 
 
 def _transposed(matrices: tuple[Array, ...], work: WorkArrays) -> list[Array]:

@@ -59,6 +59,10 @@ _MOST_STEPS = 200
 _MANY_BLOCKS = 8192
 _LARGE_SHARE = 0.5
 
+# Starts of paths with more blocks than this share of all entries have their problem contracted from
+# that of the surface, so that workers of a cluster can do it and need not be sent it.
+_LARGE_START = 1 / 16
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -104,11 +108,15 @@ class Scale:
 
 @dataclass(frozen=True)
 class Solved:
-    """A scale, its estimate and, where they were needed, the dual vectors of its fused edges."""
+    """A scale, its estimate and, where they were needed, the dual vectors of its fused edges.
+
+    `is_rebased` says whether its problem was contracted at once; see `Surface.rebased`.
+    """
 
     scale: Scale
     iterate: Iterate
     potentials: Potentials | None = None
+    is_rebased: bool = False
 
 
 class Surface:
@@ -183,12 +191,22 @@ class Surface:
 
         It may differ in the last digits from the one contracted step by step.
         """
+        if solved.is_rebased:
+            return solved
         iterate, scale = solved.iterate, solved.scale
         labels = iterate.row_labels, iterate.column_labels
         problem = self._problem.scaled(scale.row_cost, scale.column_cost)
         if not all(np.array_equal(some, np.arange(len(some))) for some in labels):
             problem = contract(problem.owned(), own(labels[0]), own(labels[1]))
-        return replace(solved, iterate=Iterate(problem, iterate.V, *labels))
+        return replace(solved, iterate=Iterate(problem, iterate.V, *labels), is_rebased=True)
+
+    def is_large(self, solved: Solved) -> bool:
+        """Whether a scale has so many blocks that paths start from it with its problem rebased."""
+        return solved.iterate.V.size > _LARGE_START * self._problem.counts.size
+
+    def as_start(self, solved: Solved) -> Solved:
+        """The scale as paths start from it, rebased if it is large."""
+        return self.rebased(solved) if self.is_large(solved) else solved
 
     def without_problem(self) -> "Surface":
         """A copy without the matrix and the graphs, to be sent to other processes."""
@@ -260,28 +278,38 @@ class Surface:
         `stops` are numbers of steps from the start at which no scale is skipped.
         """
         step = TRAVERSALS[traversal][0]
+        start = self.as_start(start)
         yield start
         # Once a mode is one cluster, going on would repeat the path of the other.
-        modes = [mode for mode in range(2) if step[mode]]
-        yield from self._walk(start, step, stops, modes)
+        yield from self._walk(start, step, stops, are_starts=True)
+
+    def ends_at(self, solved: Solved, n_steps: int, traversal: str) -> bool:
+        """Whether the chain ends at a scale, which is a number of steps from its start."""
+        return self._is_end(solved, n_steps, _growing(TRAVERSALS[traversal][0]))
 
     def path(self, start: Solved, step: Step, stops: Collection[int] = ()) -> Iterator[Solved]:
         """Yield the scales beyond `start`, until the mode whose cost grows has one cluster left.
 
         `stops` are numbers of steps from the start at which no scale is skipped.
         """
-        yield from self._walk(start, step, stops, [step.index(1)])
+        yield from self._walk(start, step, stops)
 
     def _walk(
-        self, start: Solved, step: Step, stops: Collection[int], modes: list[int]
+        self, start: Solved, step: Step, stops: Collection[int], *, are_starts: bool = False
     ) -> Iterator[Solved]:
-        """Yield the scales in a direction, until one of the modes has one cluster left."""
-        n_steps = 0
-        while n_steps < _MOST_STEPS and not any(self.is_fused(start, mode) for mode in modes):
+        """Yield the scales in a direction, until a mode whose cost grows has one cluster left."""
+        n_steps, modes = 0, _growing(step)
+        while not self._is_end(start, n_steps, modes):
             n_more = 1 if n_steps + 1 in stops else self._n_steps_from(start)
             start = self._step(start, step, n_more)
+            if are_starts:
+                start = self.as_start(start)
             n_steps += n_more
             yield start
+
+    def _is_end(self, solved: Solved, n_steps: int, modes: list[int]) -> bool:
+        """Whether one of the modes has one cluster left, or there are too many steps."""
+        return n_steps >= _MOST_STEPS or any(self.is_fused(solved, mode) for mode in modes)
 
     def start(self) -> Solved:
         """The coarsest scale on a line, both costs growing, at which nothing is fused yet.
@@ -345,8 +373,8 @@ class Surface:
         """Solve the scale that is some steps away in a direction."""
         # The search for the start has looked ahead.
         before, after = self._first_step
-        is_known = start is before and step == (1, 1) and n_steps == self._n_steps_from(start)
-        if is_known and after is not None:
+        is_before = before is not None and start.scale is before.scale
+        if is_before and step == (1, 1) and n_steps == self._n_steps_from(start):
             self._first_step = None, None  # as large as several matrices, and needed once
             return after
         away = self.stride * n_steps
@@ -355,6 +383,11 @@ class Surface:
     def is_fused(self, solved: Solved, mode: int) -> bool:
         """Whether each connected component of a mode is one cluster."""
         return solved.iterate.V.shape[mode] <= self.fewest[mode]
+
+
+def _growing(step: Step) -> list[int]:
+    """The modes whose cost grows in a step."""
+    return [mode for mode in range(2) if step[mode]]
 
 
 def _n_different(observed: NDArray[np.bool_], X: Array, edges: Edges) -> int:

@@ -27,8 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import inlined, kernel
-from .blocks import ZERO, column_laplacian, evaluate, first_come_labels, new_tile, row_laplacian
+from .blocks import column_laplacian, evaluate, first_come_labels, new_tile, row_laplacian
 from .quadratic import degrees
+
+# Rows whose gradients are computed at a time.
+_LANES = np.int64(16)  # not an int: compiled code would treat it as a type of its own
 
 
 @kernel
@@ -246,19 +249,22 @@ def _is_possible(sizes, Q, a, b, shared, own, length, gradients, least_gain):
 
 
 @kernel
-def _gradients(V, counts, means, other_sizes, edges, majoriser):
-    """The gradients F of the clusters, and their norms, dual to that of lengths."""
+def _to_gradients(V, counts, means, other_sizes, edges, majoriser):
+    """Replace the means by the gradients F of the clusters; return their norms, as of lengths."""
     m, n = V.shape
-    F, norms = np.empty((m, n)), np.empty(m)
-    row_laplacian(V, ZERO, m, edges.adjacency, majoriser, F, ZERO)
-    for i in range(m):
-        f, v, count, mean = F[i], V[i], counts[i], means[i]
-        total = 0.0
-        for j in range(n):
-            f[j] = other_sizes[j] * f[j] + count[j] * (v[j] - mean[j])
-            total += f[j] * f[j] / other_sizes[j]
-        norms[i] = np.sqrt(total)
-    return F, norms
+    n_lanes = min(m, _LANES)
+    norms, laplacian = np.empty(m), np.empty((n_lanes, n))
+    for first in range(0, m, n_lanes):
+        stop = min(first + n_lanes, m)
+        row_laplacian(V, first, stop, edges.adjacency, majoriser, laplacian, first)
+        for i in range(first, stop):
+            l, f, v, count = laplacian[i - first], means[i], V[i], counts[i]
+            total = 0.0
+            for j in range(n):
+                f[j] = other_sizes[j] * l[j] + count[j] * (v[j] - f[j])
+                total += f[j] * f[j] / other_sizes[j]
+            norms[i] = np.sqrt(total)
+    return norms
 
 
 @kernel
@@ -266,11 +272,12 @@ def agglomerate(V, counts, means, sizes, other_sizes, edges, lengths, costs, maj
     """Labels of clusters that lower the bound when fused, and by how much they lower it.
 
     Goes through the edges from the best to the worst, again and again until none is left that
-    lowers the bound by `least_gain`. No two edges have the same ends.
+    lowers the bound by `least_gain`. No two edges have the same ends. V, counts and means are
+    overwritten.
     """
     m, n = V.shape
     pairs, n_edges = edges.pairs, costs.shape[0]
-    F, norms = _gradients(V, counts, means, other_sizes, edges, majoriser)
+    norms, F = _to_gradients(V, counts, means, other_sizes, edges, majoriser), means
     Q = degrees(edges.adjacency, majoriser)
     ends = _linked_ends(edges, lengths, costs, majoriser)
     candidates, n_candidates = np.empty(n_edges, np.intp), 0
@@ -279,7 +286,7 @@ def agglomerate(V, counts, means, sizes, other_sizes, edges, lengths, costs, maj
         if _is_possible(sizes, Q, a, b, majoriser[e], costs[e], lengths[e], norms, least_gain):
             candidates[n_candidates] = e
             n_candidates += 1
-    V, counts, sizes = V.copy(), counts.copy(), sizes.copy()
+    sizes = sizes.copy()
     parent, met, n_mergers = np.arange(m), np.full(m, -1), 0
     change, pulls, gained = np.empty(n_edges), np.empty((2, n)), 0.0
     fresh = np.empty(m, dtype=np.bool_)
