@@ -7,7 +7,7 @@ from oracles.fits import incomplete
 from scipy.sparse.csgraph import connected_components
 
 from comanifold import Graph
-from comanifold.graphs import CandidatePairs, _nearest
+from comanifold.graphs import CandidatePairs, _nearest, _pairs
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
@@ -47,3 +47,24 @@ def test_rows_that_share_no_column_are_linked_by_their_means():
     assert graph.is_connected
     assert graph.n_added_links == 2
     assert {tuple(e // 3 for e in edge) for edge in graph.edges[-2:].tolist()} == {(0, 1), (1, 2)}
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.5])
+def test_far_rows_of_many_are_chosen_among_a_part(fraction, monkeypatch):
+    monkeypatch.setattr(_pairs, "_MOST_FAR", 20)
+    X = incomplete(2, (60, 12), fraction)
+    distances = slow.masked_distances(X)
+    np.fill_diagonal(distances, np.inf)
+    # The middles of 20 equal parts of the 60 rows in the order of their means.
+    part = np.sort(np.argsort(np.nanmean(X, axis=1))[1::3])
+    wanted = set()
+    for row in range(60):
+        others = part[np.argsort(distances[row, part])]
+        # The middles of four equal parts of at least 19 rows.
+        for other in [*np.argsort(distances[row])[:6], *others[[2, 7, 11, 16]]]:
+            wanted.add((min(row, other), max(row, other)))
+    candidates = CandidatePairs(X, 6, n_spread=4)
+    pairs = candidates.pairs
+    assert set(zip(pairs.firsts, pairs.others, strict=True)) == wanted
+    found = candidates.distances.toarray()[pairs.firsts, pairs.others]
+    np.testing.assert_allclose(found, distances[pairs.firsts, pairs.others], rtol=1e-10)

@@ -5,13 +5,14 @@ import logging
 import numpy as np
 import pytest
 from oracles import descent as slow
-from oracles.problems import Exponential, Uncompiled, random_problem, standard_problem
+from oracles.fits import incomplete
+from oracles.problems import Exponential, Uncompiled, path, random_problem, standard_problem
 
-from comanifold import co_cluster
+from comanifold import Graph, co_cluster
 from comanifold.penalties import MCP, Linear, Log, Penalty, Snowflake, compile_penalty
 from comanifold.solvers import fast
 from comanifold.solvers.certificate import Dual, stationarity
-from comanifold.solvers.problem import Iterate
+from comanifold.solvers.problem import Iterate, Problem
 
 PENALTIES = [Snowflake(), Snowflake(0.1), Log(), Log(0.05), MCP(2.0), Exponential(0.5)]
 
@@ -185,3 +186,32 @@ def test_the_method_of_multipliers_starts_where_the_last_descent_has_ended(seed,
     fast.minimise_fast(problem, None, penalty, max_iter=2000, tol=1e-8)
     assert len(reached) == 2
     assert starts[0] == pytest.approx(min(reached), rel=1e-12)
+
+
+def test_neighbours_are_close_in_the_order_of_many_blocks(monkeypatch):
+    monkeypatch.setattr(fast, "_MANY_BLOCKS", 1)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(50)
+    shuffled = Graph(50, np.stack([order[:-1], order[1:]], axis=1))
+    X = incomplete(0, (50, 6), 0.3)
+    costs = {"row_cost": 0.3, "column_cost": 0.2}
+    start = Iterate.start(Problem.build(X, shuffled, path(6), **costs), rng.normal(size=X.shape))
+    moved = fast.with_neighbors_close(start)
+    assert np.ptp(moved.problem.rows.pairs, axis=1).tolist() == [1] * 49
+    np.testing.assert_array_equal(moved.estimate, start.estimate)
+    assert moved.objective(Snowflake()) == pytest.approx(start.objective(Snowflake()), rel=1e-12)
+
+
+@pytest.mark.parametrize("penalty", [Snowflake(), Log(0.3)], ids=repr)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_order_of_blocks_does_not_matter(seed, penalty, monkeypatch):
+    p = random_problem(seed, sizes=(8, 14), log_costs=(-1.0, 1.0))
+    results = []
+    for many in (2**17, 1):
+        monkeypatch.setattr(fast, "_MANY_BLOCKS", many)
+        results.append(co_cluster(*p.args, **p.costs, penalty=penalty, tol=1e-7))
+    one, other = results
+    np.testing.assert_allclose(other.estimate, one.estimate, atol=1e-5)
+    np.testing.assert_array_equal(other.row_labels, one.row_labels)  # in the order they appear
+    assert other.objective == pytest.approx(one.objective, rel=1e-9)
+    assert other.certificate.stationarity <= 1e-7

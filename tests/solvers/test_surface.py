@@ -8,7 +8,7 @@ from oracles.problems import random_problem, standardised
 
 from comanifold.graphs import Graph
 from comanifold.penalties import Linear, Log, Snowflake
-from comanifold.solvers import TRAVERSALS, SolverOptions, Surface
+from comanifold.solvers import TRAVERSALS, SolverOptions, Surface, fast
 from comanifold.solvers.problem import Problem
 
 
@@ -121,3 +121,20 @@ def test_a_copy_from_another_process_solves_the_same(penalty):
     again, copied = pickle.loads(pickle.dumps((scales, start)))
     for one, other in zip(scales.path(start, (0, 1)), again.path(copied, (0, 1)), strict=True):
         np.testing.assert_array_equal(one.iterate.estimate, other.iterate.estimate)
+
+
+def test_the_problem_of_blocks_in_another_order_is_contracted_again(monkeypatch):
+    monkeypatch.setattr(fast, "_MANY_BLOCKS", 1)
+    scales, p = surface(3)
+    start = scales.start()
+    assert start.iterate.V.shape == p.X.shape
+    assert start.iterate.row_labels.tolist() != list(range(len(p.X)))
+    for solved in (start, scales.solve_from(-3, -3, start.iterate.estimate)):
+        again = scales.rebased(solved).iterate
+        assert again.objective(Snowflake()) == pytest.approx(solved.scale.objective, rel=1e-9)
+        np.testing.assert_array_equal(again.estimate, solved.iterate.estimate)
+    following = list(scales.chain(start, "symmetric"))
+    monkeypatch.setattr(fast, "_MANY_BLOCKS", 10**9)
+    plain, _ = surface(3)
+    for one, other in zip(following, plain.chain(plain.start(), "symmetric"), strict=True):
+        assert one.scale.objective == pytest.approx(other.scale.objective, rel=1e-6)
