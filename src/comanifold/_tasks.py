@@ -117,6 +117,7 @@ class Tasks:
         waiting: list[Task] = []
         for function, arguments in calls:
             waiting.append(Task(self, function, arguments))
+            del arguments  # they may be large
             if self._n_others:
                 self._begin_soon(waiting[-1])
             while len(waiting) > _AHEAD * self._n_others or any(t._is_done for t in waiting):
