@@ -47,6 +47,9 @@ _START_REDUCTION = 1e-2
 _MAX_REWEIGHTINGS = 12
 _MAX_SPLITS = 8
 
+# Relative error of an objective: sums may be taken in another order.
+_ROUNDING = 1e-12
+
 # Halvings of the step along which clusters are split.
 _MAX_HALVINGS = 20
 
@@ -132,7 +135,7 @@ def _secure(
     connected component fused: then it restarts from that estimate.
     """
     left = max_iter - done.outcome.n_iter
-    if constant < done.outcome.history[-1] and left > 0:
+    if constant < (1.0 - _ROUNDING) * done.outcome.history[-1] and left > 0:
         start = all_fused(done.outcome.iterate)
         more = run_descent(start, penalty, _from_scratch(tol), max_iter=left, tol=tol)
         done = Descent(_append(done.outcome, more.outcome), more.gradient_bound)
