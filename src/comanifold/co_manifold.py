@@ -302,7 +302,8 @@ class CoManifold(
         The solved scales of the last pass, one array per quantity, so that
         ``pandas.DataFrame(model.scales_)`` is a table: l, k, row_cost, column_cost,
         n_row_clusters, n_column_clusters, objective, stationarity, gap (linear penalty only),
-        n_iter, status, seconds, weight. Costs and objectives are in standard units.
+        n_iter, status, seconds, weight. Costs and objectives are in standard units. With learned
+        weights and nothing missing, only the first scale is solved unless scales are kept.
     completions_ : dict of ndarray
         The completions that have a weight besides the scales, in the form of `scales_`: effects
         (of rows and columns, subtracted first), variance (of missing entries, in the covariance),
