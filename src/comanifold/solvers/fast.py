@@ -56,6 +56,9 @@ _MAX_HALVINGS = 20
 # So many blocks are more than fit into a cache of a megabyte.
 _MANY_BLOCKS = 2**17
 
+# Longer rows gain nothing from the order of others, and another order needs copies of the matrix.
+_LONGEST_ROW = 256
+
 
 def minimise_fast(
     problem: Problem, init: Array | None, penalty: Penalty, *, max_iter: int, tol: float
@@ -280,7 +283,7 @@ def with_neighbors_close(iterate: Iterate) -> Iterate:
     In that of Cuthill and McKee neighbours are close to each other in memory, and so are clusters
     of them: all kernels go through the edges.
     """
-    if iterate.V.size < _MANY_BLOCKS:
+    if iterate.V.size < _MANY_BLOCKS or iterate.V.shape[1] > _LONGEST_ROW:
         return iterate
     rows = iterate.problem.rows
     start, neighbor, _ = (part.astype(np.int32) for part in rows.adjacency)
