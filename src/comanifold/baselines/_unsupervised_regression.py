@@ -276,7 +276,7 @@ class UnsupervisedRegression(EmbeddingMixin, BaseEstimator):
         The data where observed, the missing entries of the minimum elsewhere.
     penalty_ : tuple of float
         :math:`\lambda_f` and :math:`\lambda_F`, chosen or given.
-    objective_history_ : ndarray of shape (n_iter_ + 1,)
+    objective_history_ : ndarray of shape (n_iterations + 1,)
         The objective before the first and after each iteration, of the centred and scaled data.
     n_iter_ : int
     n_features_in_ : int
