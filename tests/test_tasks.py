@@ -140,6 +140,8 @@ def test_an_interrupt_ends_the_wait_and_drops_what_has_not_begun(n_running):
         with Tasks(2) as tasks:
             running = [tasks.add(wait) for _ in range(n_running)]
             late = tasks.add(made.append, running[0], late=True)
+            if n_running == 2:  # else this thread would make the call while it waits
+                tasks.add(made.append, None)
             timer = threading.Timer(0.2, _thread.interrupt_main)
             timer.start()
             late.result()
