@@ -251,6 +251,15 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
+def is_missing_value(value: Any) -> bool:
+    """Return whether a value is None, NaN, or another that does not equal itself."""
+    # NaN differs from itself; the truth value of pandas' NA is an error.
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return True
+
+
 def check_count(name: str, value: Any) -> int:
     """Validate a positive integer; return it as an int."""
     if not is_integer(value) or value < 1:

@@ -21,7 +21,7 @@ from .. import __version__
 from .._embedding.layouts import TITLES
 from .._embedding.structure import structure_summary, structure_warnings
 from .._io import atomic_file
-from .._validation import listing
+from .._validation import is_missing_value, listing
 from ..model_selection import HeldOutErrors, compare_held_out
 
 if TYPE_CHECKING:
@@ -420,7 +420,7 @@ def _groups(names: list[str]) -> list[str] | None:
 
 def _colouring(name: str, values: list[Any]) -> dict[str, Any]:
     """Return values as numbers, or as codes of their distinct texts, most frequent first."""
-    is_missing = [_is_missing(value) for value in values]
+    is_missing = [is_missing_value(value) for value in values]
     there = [value for value, gone in zip(values, is_missing, strict=True) if not gone]
     if there and all(_is_number(value) for value in there):
         numbers_ = [
@@ -439,14 +439,6 @@ def _colouring(name: str, values: list[Any]) -> dict[str, Any]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and np.isfinite(value)
-
-
-def _is_missing(value: Any) -> bool:
-    # NaN differs from itself; the truth value of pandas' NA is an error.
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):
-        return True
 
 
 def in_order(colouring: dict[str, Any], order: NDArray[np.intp]) -> dict[str, Any]:
