@@ -83,6 +83,7 @@ def test_norms_of_gradients_by_which_mergers_are_excluded(rng, edges):
     V, means = rng.normal(size=(2, m, 5))
     counts = rng.integers(0, 3, size=(m, 5)).astype(float)
     row_sizes, column_sizes = rng.uniform(1, 4, size=m), rng.uniform(1, 4, size=5)
+    F = np.empty_like(V)
     found = merge_kernels.gradient_norms(
         V,
         counts,
@@ -93,6 +94,7 @@ def test_norms_of_gradients_by_which_mergers_are_excluded(rng, edges):
         columns.adjacency,
         edges.weights,
         columns.weights,
+        F,
     )
     data = counts * (V - means)
     by_rows = slow.graph_laplacian(m, edges.pairs, edges.weights) @ V * column_sizes
@@ -103,6 +105,9 @@ def test_norms_of_gradients_by_which_mergers_are_excluded(rng, edges):
     )
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+    np.testing.assert_allclose(F, data + by_rows, atol=1e-12)
+    merge_kernels.to_gradients(V, counts, means, column_sizes, edges.adjacency, edges.weights)
+    np.testing.assert_allclose(means, F, atol=1e-12)
 
 
 def test_laplacian_keeps_the_digits_of_small_differences_under_large_weights():

@@ -9,7 +9,7 @@ from oracles.problems import PENALTIES, path, problems, random_blocks, random_pr
 
 from comanifold.penalties import Snowflake, compile_penalty
 from comanifold.solvers import descent as solver
-from comanifold.solvers.kernels.merge import agglomerate, pair_bounds
+from comanifold.solvers.kernels.merge import agglomerate, pair_bounds, to_gradients
 from comanifold.solvers.problem import Iterate, Problem
 
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
@@ -49,11 +49,13 @@ def test_agglomeration_against_one_that_recomputes_all_bounds_after_every_merger
     )
     norms = problem.norms(V)
     value = problem.objective(V, penalty, norms)
+    majoriser = problem.majoriser_weights(penalty, norms)[0]
+    F = problem.means.copy()
+    to_gradients(V, problem.counts, F, problem.column_sizes, problem.rows.adjacency, majoriser)
     labels, gain = agglomerate(
-        V.copy(), problem.counts.copy(), problem.means.copy(), problem.row_sizes,
-        problem.column_sizes, problem.rows, norms[0],
-        problem.rows.weights * penalty.value(norms[0]),
-        problem.majoriser_weights(penalty, norms)[0], 1e-9,
+        V.copy(), problem.counts.copy(), F, np.sqrt((F**2 / problem.column_sizes).sum(axis=1)),
+        problem.row_sizes, problem.column_sizes, problem.rows, norms[0],
+        problem.rows.weights * penalty.value(norms[0]), majoriser, 1e-9,
     )  # fmt: skip
     expected, expected_gain = slow.agglomerate(problem, V, penalty, 1e-9)
     assert gain == pytest.approx(expected_gain, rel=1e-6, abs=1e-9)

@@ -28,8 +28,10 @@ _MOST_DENSE = 20_000
 
 # Restarts of plain iterations, after which others follow; and where the dense solver follows, which
 # takes as long as so many restarts of a basis of so many vectors.
-_MOST_RESTARTS, _FEW_RESTARTS = 20, 4
+_MOST_RESTARTS, _FEW_RESTARTS = 10, 4
 _BASIS = 30
+# The basis for a sparse matrix: with fewer vectors more products are needed.
+_SPARSE_BASIS = 40
 
 # Iterations with a preconditioner: at most so many aggregates, of at least so many points on
 # average, vectors beyond those that are wanted, and steps; and the largest residual norm.
@@ -162,6 +164,7 @@ def _iterative(S: Any, n_components: int, known: Array, random_state: Any) -> Ei
     options = {"k": n_components, "which": "LA", "v0": start, "tol": 1e-12, "ncv": n_basis}
     attempts = [lambda: eigsh(operator, **options)]
     if sparse.issparse(S):
+        options["ncv"] = min(max(n_basis, _SPARSE_BASIS), n_points)
         attempts = [
             lambda: eigsh(operator, maxiter=_MOST_RESTARTS, **options),
             lambda: _preconditioned(S, n_components, known),

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from ..penalties import Penalty, PenaltyKernel, compile_penalty
 from .kernels.blocks import block_means, edge_costs, majoriser_weights, n_labels, transpose
 from .kernels.descent import evaluated, extrapolate, observed_range
-from .kernels.merge import agglomerate, gradient_norms, independent_edges, may_pay, pair_bounds
+from .kernels.merge import (
+    agglomerate,
+    gradient_norms,
+    independent_edges,
+    may_pay,
+    pair_bounds,
+    to_gradients,
+)
 from .kernels.quadratic import lower_quadratic_in, quadratic_residual
 from .problem import Array, Iterate, Outcome, Problem, contract, own
 
@@ -193,7 +200,8 @@ class _Run:
         The objective at the start and from then on.
     n_iter : int
     residual : float
-        The norm of the gradient over the estimates constant on the blocks, relative to the data's.
+        The norm of the gradient over the estimates constant on the blocks, relative to the data's;
+        computed when it is asked for.
     is_done : bool
     """
 
@@ -210,6 +218,7 @@ class _Run:
         self.n_iter = 0
         self.is_done = False
         self._R: Array | None = None
+        self._gradient_at: State | None = None  # where R, the weights and the residual belong
         self._last = V  # where the last majoriser has led, to extrapolate from
         self._merge_at, self._since_merging = schedule.merge_at, 0
         self._extrapolation = schedule.extrapolation
@@ -246,10 +255,16 @@ class _Run:
         self._settle()
         if self.state.objective < self.history[-1]:
             self.history.append(self.state.objective)
+        self._find_gradient()
         V = self.state.V
         del self._work, self._last, self._R
         if V.base is not None and V.base.size > V.size:  # a part of a larger work array
-            self.state = self.state._replace(V=V.copy())
+            self.state = self._gradient_at = self.state._replace(V=V.copy())
+
+    @property
+    def residual(self) -> float:
+        self._find_gradient()
+        return self._residual
 
     def gradient_bound(self) -> float:
         """At least the norm of the gradient on all entries: the sum of the norms of its parts."""
@@ -258,14 +273,13 @@ class _Run:
         return float(np.sqrt(2.0 * state.data) + np.sqrt(2.0) * slopes)
 
     def _settle(self) -> None:
-        """Fuse what is close, and compute the gradient there; nothing if that is done."""
+        """Fuse what is close; nothing if that is done."""
         if self.state is self._settled:
             return
         self._keep()
         closer = collapsed(self.state, self._penalty, self._close, self._work)
         if closer is not None:
             self._go_to(closer)
-        self._compute_gradient()
         self._settled = self.state
 
     def _keep(self) -> None:
@@ -276,7 +290,7 @@ class _Run:
     def _go_to(self, fused: Fused) -> None:
         """Go to a state with fewer clusters."""
         before, self.state = self.state.problem, fused.state
-        self._settled = None  # it has the larger problem
+        self._settled = self._gradient_at = None  # they have the larger problem
         self._work.keep(self.state.V, self._last)
         (last,) = self._work.get(1, self.state.V.shape)
         sizes = before.row_sizes, before.column_sizes
@@ -287,8 +301,13 @@ class _Run:
         self.row_labels = fused.rows[self.row_labels]
         self.column_labels = fused.columns[self.column_labels]
 
-    def _compute_gradient(self) -> None:
-        """Compute the majoriser weights of the edges, and minus the gradient of the objective."""
+    def _find_gradient(self) -> None:
+        """Compute the majoriser weights of the edges and minus the gradient, if they are not known.
+
+        Where clusters merge at once they are not needed.
+        """
+        if self._gradient_at is self.state:
+            return
         problem, V = self.state.problem, self.state.V
         self._weights = _majoriser_weights(self.state, self._penalty)
         if self._R is None:
@@ -298,7 +317,8 @@ class _Run:
             V, problem.means, problem.counts, problem.row_sizes, problem.column_sizes,
             problem.rows.adjacency, problem.columns.adjacency, *self._weights, self._R,
         )  # fmt: skip
-        self.residual = float(np.sqrt(square / self._n_observed))
+        self._residual = float(np.sqrt(square / self._n_observed))
+        self._gradient_at = self.state
 
     def _lower(self) -> bool:
         """Lower the majoriser, and extrapolate if that lowers the objective further.
@@ -307,6 +327,7 @@ class _Run:
         """
         state, penalty = self.state, self._penalty
         problem = state.problem
+        self._find_gradient()
         self._keep()
         V, P, AP = self._work.get(3, state.V.shape)
         V[:] = state.V
@@ -339,7 +360,6 @@ class _Run:
         if found is None:
             return False
         self._go_to(found)
-        self._compute_gradient()
         return True
 
 
@@ -408,23 +428,27 @@ def _neighbors(state: State, penalty: PenaltyKernel, work: WorkArrays) -> tuple[
     row_costs = edge_costs(row_norms, rows.weights, penalty)
     column_costs = edge_costs(column_norms, columns.weights, penalty)
     row_w, column_w = _majoriser_weights(state, penalty)
+    F, V_copy, counts_copy = work.get(3, V.shape)
     row_slopes, column_slopes = gradient_norms(
         V, counts, means, row_sizes, column_sizes, rows.adjacency, columns.adjacency, row_w,
-        column_w,
+        column_w, F,
     )  # fmt: skip
     of_rows: Mergers = np.arange(V.shape[0]), 0.0
     of_columns: Mergers = np.arange(V.shape[1]), 0.0
     if may_pay(rows, row_sizes, row_norms, row_costs, row_w, row_slopes, least_gain):
+        V_copy[:], counts_copy[:] = V, counts
         of_rows = agglomerate(
-            *_copied((V, counts, means), work), row_sizes, column_sizes, rows, row_norms, row_costs,
-            row_w, least_gain,
+            V_copy, counts_copy, F, row_slopes, row_sizes, column_sizes, rows, row_norms,
+            row_costs, row_w, least_gain,
         )  # fmt: skip
     if may_pay(
         columns, column_sizes, column_norms, column_costs, column_w, column_slopes, least_gain
     ):
+        Vt, counts_t, F = _transposed((V, counts, means), work)
+        to_gradients(Vt, counts_t, F, row_sizes, columns.adjacency, column_w)
         of_columns = agglomerate(
-            *_transposed((V, counts, means), work), column_sizes, row_sizes, columns,
-            column_norms, column_costs, column_w, least_gain,
+            Vt, counts_t, F, column_slopes, column_sizes, row_sizes, columns, column_norms,
+            column_costs, column_w, least_gain,
         )  # fmt: skip
     return of_rows, of_columns
 
@@ -442,14 +466,6 @@ def _pairs(state: State, penalty: PenaltyKernel, work: WorkArrays) -> tuple[Merg
     )  # fmt: skip
     chosen, change = independent_edges(bounds, least_gain, columns)
     return of_rows, (columns.components(chosen), -change)
-
-
-def _copied(matrices: tuple[Array, ...], work: WorkArrays) -> list[Array]:
-    """Copies of the matrices, in work arrays."""
-    copies = work.get(len(matrices), matrices[0].shape)
-    for matrix, out in zip(matrices, copies, strict=True):
-        out[:] = matrix
-    return copies
 
 
 def _transposed(matrices: tuple[Array, ...], work: WorkArrays) -> list[Array]:

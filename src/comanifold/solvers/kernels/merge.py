@@ -198,8 +198,11 @@ def _sorted_below(values, bound):
 
 
 @kernel
-def gradient_norms(V, counts, means, row_sizes, column_sizes, rows, columns, row_w, column_w):
-    """The norms of F_a, dual to that of lengths, of the row clusters and of the column clusters."""
+def gradient_norms(V, counts, means, row_sizes, column_sizes, rows, columns, row_w, column_w, F):
+    """The norms of F_a, dual to that of lengths, of the row clusters and of the column clusters.
+
+    F becomes the F_a of the row clusters.
+    """
     m, n = V.shape
     tile, image = new_tile(m, n), new_tile(m, n)
     n_lanes = tile.shape[1]
@@ -211,11 +214,12 @@ def gradient_norms(V, counts, means, row_sizes, column_sizes, rows, columns, row
         column_laplacian(V, first, columns, column_w, tile, image, by_columns)
         for a in range(first, stop):
             v, count, mean, size = V[a], counts[a], means[a], row_sizes[a]
-            lr, lc = by_rows[a - first], by_columns[a - first]
+            lr, lc, f = by_rows[a - first], by_columns[a - first], F[a]
             total = 0.0
             for b in range(n):
                 data = count[b] * (v[b] - mean[b])
                 of_row = data + column_sizes[b] * lr[b]
+                f[b] = of_row
                 total += of_row * of_row / column_sizes[b]
                 of_column = data + size * lc[b]
                 column_norms[b] += of_column * of_column / size
@@ -249,35 +253,32 @@ def _is_possible(sizes, Q, a, b, shared, own, length, gradients, least_gain):
 
 
 @kernel
-def _to_gradients(V, counts, means, other_sizes, edges, majoriser):
-    """Replace the means by the gradients F of the clusters; return their norms, as of lengths."""
+def to_gradients(V, counts, means, other_sizes, adjacency, majoriser):
+    """Replace the means by the gradients F_a of the row clusters."""
     m, n = V.shape
     n_lanes = min(m, _LANES)
-    norms, laplacian = np.empty(m), np.empty((n_lanes, n))
+    laplacian = np.empty((n_lanes, n))
     for first in range(0, m, n_lanes):
         stop = min(first + n_lanes, m)
-        row_laplacian(V, first, stop, edges.adjacency, majoriser, laplacian, first)
+        row_laplacian(V, first, stop, adjacency, majoriser, laplacian, first)
         for i in range(first, stop):
             l, f, v, count = laplacian[i - first], means[i], V[i], counts[i]
-            total = 0.0
             for j in range(n):
                 f[j] = other_sizes[j] * l[j] + count[j] * (v[j] - f[j])
-                total += f[j] * f[j] / other_sizes[j]
-            norms[i] = np.sqrt(total)
-    return norms
 
 
 @kernel
-def agglomerate(V, counts, means, sizes, other_sizes, edges, lengths, costs, majoriser, least_gain):
+def agglomerate(
+    V, counts, F, norms, sizes, other_sizes, edges, lengths, costs, majoriser, least_gain
+):
     """Labels of clusters that lower the bound when fused, and by how much they lower it.
 
     Goes through the edges from the best to the worst, again and again until none is left that
-    lowers the bound by `least_gain`. No two edges have the same ends. V, counts and means are
-    overwritten.
+    lowers the bound by `least_gain`. No two edges have the same ends. F are the gradients F_a and
+    `norms` their norms; V, counts and F are overwritten.
     """
     m, n = V.shape
     pairs, n_edges = edges.pairs, costs.shape[0]
-    norms, F = _to_gradients(V, counts, means, other_sizes, edges, majoriser), means
     Q = degrees(edges.adjacency, majoriser)
     ends = _linked_ends(edges, lengths, costs, majoriser)
     candidates, n_candidates = np.empty(n_edges, np.intp), 0
