@@ -25,6 +25,7 @@ extensions = [
     # Our own, in _extensions.
     "mathml",
     "public_names",
+    "repository_links",
     "run_pages",
 ]
 

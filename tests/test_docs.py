@@ -15,12 +15,19 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 
-_spec = importlib.util.spec_from_file_location(
-    "page_code", ROOT / "docs" / "_extensions" / "page_code.py"
-)
-page_code = importlib.util.module_from_spec(_spec)
-sys.modules["page_code"] = page_code  # where its data classes look for their module
-_spec.loader.exec_module(page_code)
+
+def load_extension(name):
+    """Import an extension of the documentation, which is in no package."""
+    path = ROOT / "docs" / "_extensions" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where its data classes look for their module
+    spec.loader.exec_module(module)
+    return module
+
+
+page_code = load_extension("page_code")
+repository_links = load_extension("repository_links")
 
 
 def read_blocks(page):
@@ -88,13 +95,28 @@ def test_commands_and_their_options_exist(words):
     assert asked <= known | {"--help", "-h"}
 
 
-def test_links_between_pages_lead_somewhere():
-    made = {"auto_examples/index", "reference/index"}
+def test_links_lead_somewhere_in_the_repository():
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for target in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#\s]*)[^)\s]*\)", text):
-            if target and "://" not in target and target not in made:
+            if target and "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_pictures_are_in_the_repository_or_made_in_the_build():
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"!\[[^\]]*\]\(([^)\s]*)\)", text):
+            is_made = target.startswith(f"_generated/{page.stem}/") and page.stem in page_code.RUN
+            assert is_made or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_links_to_folders_lead_to_pages_of_the_site():
+    source = ["[the gallery](../examples) and [a file](../examples/plot_genes.py)"]
+    repository_links.rewrite(source)
+    assert source == ["[the gallery](auto_examples/index) and [a file](../examples/plot_genes.py)"]
+    for folder in repository_links.PAGES:
+        assert (ROOT / "docs" / folder).is_dir()
 
 
 def test_there_are_enough_examples():

@@ -11,6 +11,9 @@ from pathlib import Path
 
 _FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+# Pages that are run when the site is built, because they show what they write.
+RUN = ("quickstart", "tutorial", "fields")
+
 # Time limit of a command; the first fit of an installation compiles.
 _SECONDS = 900
 

@@ -1,6 +1,6 @@
 """Run the code of pages that show its output, in a folder of the build.
 
-A page in `PAGES` shows files that its own code and commands write, as in
+A page in `RUN` shows files that its own code and commands write, as in
 ``![](_generated/tutorial/overview.png)``.
 """
 
@@ -8,11 +8,9 @@ import shutil
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from page_code import run_page
+from page_code import RUN, run_page
 from sphinx.application import Sphinx
 from sphinx.util import logging
-
-PAGES = ("tutorial",)
 
 
 def setup(app: Sphinx) -> dict:
@@ -21,7 +19,7 @@ def setup(app: Sphinx) -> dict:
 
 
 def run(app: Sphinx) -> None:
-    for name in PAGES:
+    for name in RUN:
         page = Path(app.srcdir) / f"{name}.md"
         folder = Path(app.srcdir) / "_generated" / name
         stamp = folder / "page.md"
