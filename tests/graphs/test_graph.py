@@ -12,7 +12,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from comanifold import Graph, masked_distances
-from comanifold.graphs._graph import component_labels, shortest_links
+from comanifold.graphs._components import component_labels
+from comanifold.graphs._graph import shortest_links
 
 
 def pairs(graph):

@@ -5,6 +5,7 @@ import pytest
 from oracles import slow
 from oracles.problems import PENALTIES, Exponential, Uncompiled, random_graph
 
+from comanifold.graphs._components import chosen_components
 from comanifold.penalties import Snowflake, compile_penalty
 from comanifold.solvers.kernels import blocks
 from comanifold.solvers.kernels import merge as merge_kernels
@@ -120,7 +121,7 @@ def test_laplacian_keeps_the_digits_of_small_differences_under_large_weights():
 
 def test_component_labels(rng, edges):
     chosen = rng.random(edges.n_edges) < 0.4
-    labels = blocks.component_labels(edges.n_nodes, edges.pairs, chosen)
+    labels = chosen_components(edges.n_nodes, edges.pairs, chosen)
     # By repeatedly spreading the smallest label.
     expected = np.arange(edges.n_nodes)
     for _ in range(edges.n_nodes):

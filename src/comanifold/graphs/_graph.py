@@ -7,21 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from .._validation import check_count, check_matrix
+from ._components import component_labels
 from ._masked_distances import Rows
 from ._nearest import rows_at_ranks
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-
-def component_labels(n_nodes: int, edges: Indices) -> Indices:
-    """Return the connected component of each node, numbered from 0."""
-    ends = edges.T.astype(np.int32)  # older versions of SciPy read no other integers
-    adjacency = sparse.coo_array((np.ones(len(edges)), tuple(ends)), shape=(n_nodes, n_nodes))
-    return connected_components(adjacency, directed=False)[1].astype(np.intp)
 
 
 def shortest_links(labels: Indices, links: Indices, lengths: Array) -> Indices:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ._components import component_labels
 from ._graph import (
     Graph,
-    component_labels,
     each_once,
     link_by_pairs,
     links_by_means,

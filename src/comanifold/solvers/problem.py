@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._validation import check_estimate, check_matrix, check_problem
 from ..graphs import Graph
+from ..graphs._components import chosen_components
 from ..penalties import Penalty, get_penalty
 from .kernels.blocks import (
     STEEPEST,
     adjacency_lists,
     block_means,
-    component_labels,
     contract_blocks,
     contract_edges,
     edge_norms,
@@ -75,7 +75,7 @@ class Edges(NamedTuple):
 
     def components(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Labels of the connected components of the chosen edges."""
-        return component_labels(self.n_nodes, self.pairs, chosen)
+        return chosen_components(self.n_nodes, self.pairs, chosen)
 
 
 class Problem(NamedTuple):

@@ -218,39 +218,6 @@ def first_come_labels(representative):
 
 
 @kernel
-def component_labels(n_nodes, pairs, chosen):
-    """Connected components of the chosen edges, numbered in the order of their first node."""
-    root = np.arange(n_nodes)
-    for e in range(pairs.shape[0]):
-        if not chosen[e]:
-            continue
-        i, j = pairs[e, 0], pairs[e, 1]
-        while root[i] != i:
-            root[i] = root[root[i]]
-            i = root[i]
-        while root[j] != j:
-            root[j] = root[root[j]]
-            j = root[j]
-        if i < j:
-            root[j] = i
-        else:
-            root[i] = j
-    labels = np.empty(n_nodes, dtype=np.intp)
-    n_components = 0
-    for i in range(n_nodes):
-        # The root of a component is its first node, so its label is there already.
-        if root[i] == i:
-            labels[i] = n_components
-            n_components += 1
-        else:
-            j = root[i]
-            while root[j] != j:
-                j = root[j]
-            labels[i] = labels[j]
-    return labels
-
-
-@kernel
 def adjacency_lists(n_nodes, pairs):
     """The neighbours of each node, and the edges to them, in compressed rows."""
     start = np.zeros(n_nodes + 1, dtype=np.intp)
