@@ -139,3 +139,17 @@ def test_a_gradient_that_leads_up_ends_the_search():
     found = minimise(lambda x: (float(x @ x), -2.0 * x), start, 1e-5, 10)
     assert (found.n_iter, found.converged) == (0, True)
     np.testing.assert_array_equal(found.x, start)
+
+
+def test_steps_without_curvature_are_not_remembered():
+    # A slope without end: every step is as long as allowed, and the gradient never changes.
+    found = minimise(lambda x: (-float(x.sum()), -np.ones(2)), np.zeros(2), 0.0, 3)
+    assert (found.n_iter, found.converged) == (3, False)
+    assert np.isfinite(found.x).all()
+    assert found.value == -found.x.sum() < 0.0
+
+
+def test_an_undefined_gradient_ends_the_search():
+    found = minimise(lambda x: (0.0, np.full_like(x, np.nan)), np.ones(2), 1e-5, 10)
+    assert (found.n_iter, found.converged, found.value) == (0, True, 0.0)
+    np.testing.assert_array_equal(found.x, 1.0)
