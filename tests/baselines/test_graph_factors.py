@@ -9,8 +9,12 @@ from comanifold.baselines._graph_factors import (
     FactorCosts,
     FactorProblem,
     add_masked_product,
+    hessian_diagonal,
     leading_value,
+    lower_quadratic,
     masked_square,
+    multiply_hessian,
+    sum_squares,
 )
 from comanifold.baselines._graph_solvers import Stopping
 
@@ -46,6 +50,90 @@ def test_kernels():
     np.testing.assert_allclose(out, 1.0 + oracle.masked_product(X, W, H), atol=1e-12)
     square = masked_square(start, place, problem.X.data, W, H)
     assert square == pytest.approx(np.nansum((X - W @ H.T) ** 2))
+
+
+def test_sums_of_squares():
+    # Rows with any number of entries modulo four.
+    X, problem, (_, H), _ = small()
+    out = np.full((len(X), 3, 3), np.nan)
+    sum_squares(problem.rows.start, problem.rows.place, H, out)
+    counts = (~np.isnan(X)).sum(axis=1)
+    assert set(counts % 4) == {0, 1, 2, 3}
+    expected = [H[~np.isnan(row)].T @ H[~np.isnan(row)] for row in X]
+    np.testing.assert_allclose(out, expected, atol=1e-12)
+
+
+def with_and_without_blocks(problem, H):
+    """The Hessian in W with its blocks, and the same without."""
+    hessian = problem.rows.hessian(H, COSTS.penalty, COSTS.row_cost)
+    assert len(hessian.blocks) == len(problem.rows.start) - 1
+    return hessian, hessian._replace(blocks=hessian.blocks[:0])
+
+
+def test_products_with_the_hessian():
+    X, problem, (W, H), graphs = small()
+    expected = oracle.factor_hessian(X, H, matrices(graphs, COSTS)[0])
+    for hessian in with_and_without_blocks(problem, H):
+        product, diagonal = np.full_like(W, np.nan), np.full_like(W, np.nan)
+        multiply_hessian(hessian, W, product)
+        np.testing.assert_allclose(product.ravel(), expected @ W.ravel(), atol=1e-12)
+        hessian_diagonal(hessian, diagonal)
+        np.testing.assert_allclose(diagonal.ravel(), np.diag(expected), atol=1e-12)
+
+
+def test_conjugate_gradients_for_a_factor():
+    X, problem, (W, H), graphs = small()
+    dense = oracle.factor_hessian(X, H, matrices(graphs, COSTS)[0])
+    right = np.nan_to_num(X) @ H
+    solution = np.linalg.solve(dense, right.ravel()).reshape(W.shape)
+
+    def value(U):
+        return 0.5 * U.ravel() @ dense @ U.ravel() - np.vdot(U, right)
+
+    for hessian in with_and_without_blocks(problem, H):
+        values = [value(W)]
+        for n_steps in (1, 2, 4, 8):
+            U = W.copy()
+            lower_quadratic(hessian, right, 1e-14, n_steps, U)
+            values.append(value(U))
+        assert (np.diff(values) < 0.0).all()
+        U = W.copy()
+        lower_quadratic(hessian, right, 1e-12, 1000, U)
+        np.testing.assert_allclose(U, solution, atol=1e-9)
+        stays = solution.copy()
+        lower_quadratic(hessian, right, 1e-6, 5, stays)  # it is within the tolerance
+        np.testing.assert_array_equal(stays, solution)
+
+
+def test_a_factor_without_penalty_or_entries_stays():
+    X, *_ = small()
+    problem = FactorProblem(Entries.of_matrix(X), None, None)
+    W, H = np.ones((len(X), 3)), np.zeros((X.shape[1], 3))
+    np.testing.assert_array_equal(problem.rows.improve(W, H, 0.0, 0.0), W)
+    assert problem.rows.improve(W, H, 0.5, 0.0) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_blocks_are_not_formed_where_products_are_cheaper():
+    X, problem, *_ = small()
+    for rank, are_formed in ((5, True), (40, False)):
+        hessian = problem.rows.hessian(np.ones((X.shape[1], rank)), 1.0, 1.0)
+        assert (len(hessian.blocks) > 0) == are_formed
+
+
+def test_momentum_takes_fewer_rounds():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4)) @ rng.normal(size=(4, 30))
+    X[rng.random(X.shape) < 0.6] = np.nan
+    problem = FactorProblem(Entries.of_matrix(X), None, None)
+    costs, start = FactorCosts(1e-3, 0.0, 0.0), problem.start(6)
+    found = problem.solve(costs, Stopping(1e-5, 1000), start)
+    assert found.converged
+    W, H = start
+    for _ in range(2 * found.n_iter):
+        W = problem.rows.improve(W, H, costs.penalty, 0.0)
+        H = problem.columns.improve(H, W, costs.penalty, 0.0)
+        W, H = problem.balance(W, H, costs)
+    assert found.history[-1] < problem.objective(W, H, costs)
 
 
 def test_objective_and_gradients():

@@ -137,3 +137,10 @@ def test_iterations_end_at_the_limit():
     ):
         found = solve(Stopping(1e-12, 3))
         assert (found.n_iter, found.converged) == (3, False)
+
+
+def test_conjugate_gradients_stop_where_no_direction_has_curvature():
+    right, start = np.ones((3, 2)), np.full((3, 2), 5.0)
+    found = conjugate_gradients(np.zeros_like, right, start, np.ones((3, 2)), Stopping(1e-6, 10))
+    np.testing.assert_array_equal(found[0], start)
+    assert found[1:] == (0, True)

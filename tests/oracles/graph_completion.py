@@ -59,6 +59,16 @@ def masked_product(X, D, H):
     return np.where(np.isnan(X), 0.0, D @ H.T) @ H
 
 
+def factor_hessian(X, H, row_matrix):
+    """The Hessian of `factor_objective` in W, for W as the vector of its rows."""
+    blocks = [H[~np.isnan(row)].T @ H[~np.isnan(row)] for row in X]
+    hessian = np.kron(row_matrix, np.eye(H.shape[1]))
+    for i, block in enumerate(blocks):
+        place = slice(i * H.shape[1], (i + 1) * H.shape[1])
+        hessian[place, place] += block
+    return hessian
+
+
 def factor_objective(X, W, H, row_matrix, column_matrix):
     """|P(X - W H')|^2 / 2 + tr(W' A W) / 2 + tr(H' B H) / 2."""
     square = np.nansum((X - W @ H.T) ** 2)

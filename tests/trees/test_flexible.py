@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 
 from comanifold.trees import PartitionTree, _flexible, flexible_tree
-from comanifold.trees._flexible import _folder_distances, _next_level
+from comanifold.trees._flexible import _diffusion_coordinates, _folder_distances, _next_level
 
 
 def groups_of(labels):
@@ -29,6 +29,16 @@ def test_folders_are_joined_as_described(n_folders, constant, decimals, seed):
     labels = _next_level(D, constant)
     assert groups_of(labels) == join_folders(D, constant)
     assert labels.max() + 1 <= n_folders - np.ceil(0.1 * n_folders)
+
+
+def test_as_many_folders_as_required_are_joined_beyond_the_median():
+    # All at the same distance: no pair is nearer than the median.
+    n_folders = 31
+    D = 1.0 - np.eye(n_folders)
+    labels = _next_level(D, 1.0)
+    # Four at least, each a pair of single folders: larger groups would have to be nearer.
+    assert sorted(np.bincount(labels)) == [1] * (n_folders - 8) + [2] * 4
+    assert groups_of(labels) == join_folders(D, 1.0)
 
 
 def test_distances_of_folders_are_means_over_their_points():
@@ -123,6 +133,19 @@ def test_wrong_parameters_are_named():
         flexible_tree(np.eye(3), n_eigenvectors=0)
     with pytest.raises(ValueError, match="constant must be a positive number"):
         flexible_tree(np.eye(3), constant=0.0)
+    assert flexible_tree(np.eye(3), constant=0.5).n_points == 3
+
+
+def test_a_point_without_affinities_has_an_affinity_with_itself():
+    # The walk stays at such a point, as at one with an affinity with itself alone.
+    rng = np.random.default_rng(0)
+    affinity = np.exp(-squareform(pdist(rng.normal(size=(12, 2)))))
+    affinity[4] = affinity[:, 4] = 0.0
+    alone = _diffusion_coordinates(affinity, 5)
+    affinity[4, 4] = 1.0
+    for found, expected in zip(alone, _diffusion_coordinates(affinity, 5), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert alone[0][0] == pytest.approx(1.0)  # two components that never mix
 
 
 def test_many_points_are_grouped_first(monkeypatch):

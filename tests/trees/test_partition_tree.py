@@ -3,6 +3,7 @@
 import copy
 import pickle
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -187,3 +188,14 @@ def test_a_tree_cannot_be_changed_and_can_be_copied():
     assert tree != PartitionTree.from_labels([[0, 1, 1]])
     assert tree != "tree"
     assert repr(tree) == "PartitionTree(3 points; folders by level: 1, 2, 3)"
+
+
+def test_copies_are_the_tree_itself():
+    tree = PartitionTree.from_labels([[0, 0, 1]])
+    assert copy.copy(tree) is tree
+    assert copy.deepcopy(tree) is tree
+
+
+def test_a_model_of_one_row_has_the_tree_of_one_point():
+    model = SimpleNamespace(row_linkage_=np.empty((0, 4)))
+    assert PartitionTree.from_model(model) == PartitionTree([[0]])

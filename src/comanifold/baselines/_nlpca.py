@@ -1,12 +1,12 @@
 """Non-linear principal component analysis of an incomplete matrix, by the inverse model."""
 
+import math
 import numbers
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from .._estimators import EmbeddingMixin, levels_to_caller, unchanged_on_failure
 from .._parallel import single_threaded_blas
 from .._validation import check_count, check_stopping
+from ._lbfgs import Minimum, minimise
 from ._soft_impute import column_means
 
 Array = NDArray[np.float64]
@@ -58,6 +59,7 @@ class Objective:
 
     def __init__(self, X: Array, levels: tuple[int, ...], weight_decay: float):
         self.observed = ~np.isnan(X)
+        self.weights = self.observed.astype(float)
         self.X = np.where(self.observed, X, 0.0)
         self.levels = levels
         self.weight_decay = weight_decay
@@ -65,21 +67,32 @@ class Objective:
     def value_and_gradient(self, flat: Array, n_hidden: int) -> tuple[float, Array]:
         """Return the objective and its gradient in all scores and weights, by backpropagation."""
         scores, network = unpack(flat, self.X.shape, self.levels[-1], n_hidden)
-        decayed = (scores, network.W, network.V)
-        value = 0.5 * self.weight_decay * sum(float(np.vdot(P, P)) for P in decayed)
-        in_scores, in_W, in_V = (self.weight_decay * P for P in decayed)
-        in_b, in_c = np.zeros_like(network.b), np.zeros_like(network.c)
+        gradient = np.empty_like(flat)
+        in_scores, in_network = unpack(gradient, self.X.shape, self.levels[-1], n_hidden)
+        value = 0.0
+        for P, in_P in ((scores, in_scores), (network.W, in_network.W), (network.V, in_network.V)):
+            value += 0.5 * self.weight_decay * float(np.vdot(P, P))
+            np.multiply(P, self.weight_decay, out=in_P)
+        in_network.b[:] = in_network.c[:] = 0.0
         for k in self.levels:
             hidden = np.tanh(scores[:, :k] @ network.W[:k] + network.b)
-            residual = (hidden @ network.V + network.c - self.X) * self.observed
+            residual = self._residual(hidden, network)
             value += 0.5 * float(np.vdot(residual, residual))
-            in_V += hidden.T @ residual
-            in_c += residual.sum(axis=0)
+            in_network.V[:] += hidden.T @ residual
+            in_network.c[:] += residual.sum(axis=0)
             back = (residual @ network.V.T) * (1.0 - hidden**2)
-            in_W[:k] += scores[:, :k].T @ back
-            in_b += back.sum(axis=0)
+            in_network.W[:k] += scores[:, :k].T @ back
+            in_network.b[:] += back.sum(axis=0)
             in_scores[:, :k] += back @ network.W[:k].T
-        return value, pack(in_scores, Network(in_W, in_b, in_V, in_c))
+        return value, gradient
+
+    def _residual(self, hidden: Array, network: Network) -> Array:
+        """Return the error of every observed entry, zero for others."""
+        residual = hidden @ network.V
+        residual += network.c
+        residual -= self.X
+        residual *= self.weights
+        return residual
 
     def values_by_row(self, scores: Array, network: Network) -> Array:
         """Return the part of the objective that depends on the scores of each row."""
@@ -126,7 +139,8 @@ class Objective:
     def _restricted_to(self, rows: NDArray[np.intp]) -> "Objective":
         """Return the objective of some rows."""
         part = object.__new__(Objective)
-        part.observed, part.X = self.observed[rows], self.X[rows]
+        part.observed, part.weights = self.observed[rows], self.weights[rows]
+        part.X = self.X[rows]
         part.levels, part.weight_decay = self.levels, self.weight_decay
         return part
 
@@ -138,9 +152,9 @@ class Objective:
         curvature += self.weight_decay * np.eye(n_components)
         for k in self.levels:
             hidden = np.tanh(scores[:, :k] @ network.W[:k] + network.b)
-            residual = (hidden @ network.V + network.c - self.X) * self.observed
+            residual = self._residual(hidden, network)
             slopes = (network.W[:k] * (1.0 - hidden**2)[:, None, :]) @ network.V
-            slopes *= self.observed[:, None, :]
+            slopes *= self.weights[:, None, :]
             gradient[:, :k] += (slopes @ residual[..., None])[..., 0]
             curvature[:, :k, :k] += slopes @ slopes.transpose(0, 2, 1)
         return gradient, curvature
@@ -154,7 +168,7 @@ def pack(scores: Array, network: Network) -> Array:
 def unpack(
     flat: Array, shape: tuple[int, int], n_components: int, n_hidden: int
 ) -> tuple[Array, Network]:
-    """Return the scores and the network of a vector: the inverse of `pack`."""
+    """Return the scores and the network of a vector, as views: the inverse of `pack`."""
     n_rows, n_columns = shape
     shapes = (
         (n_rows, n_components),
@@ -163,10 +177,11 @@ def unpack(
         (n_hidden, n_columns),
         (n_columns,),
     )
-    ends = np.cumsum([int(np.prod(s)) for s in shapes])
-    scores, *weights = (
-        part.reshape(s) for part, s in zip(np.split(flat, ends[:-1]), shapes, strict=True)
-    )
+    parts, end = [], 0
+    for s in shapes:
+        begin, end = end, end + math.prod(s)
+        parts.append(flat[begin:end].reshape(s))
+    scores, *weights = parts
     return scores, Network(*weights)
 
 
@@ -272,15 +287,15 @@ class NLPCA(EmbeddingMixin, BaseEstimator):
         scaled /= self._scale
         objective = self._objective(scaled)
         with single_threaded_blas():
-            best, n_iter = self._search(objective, n_hidden, max_iter, tol)
-        if n_iter >= max_iter and not best.success:
+            best = self._search(objective, n_hidden, max_iter, tol)
+        if not best.converged:
             warnings.warn(
-                f"NLPCA stopped after {n_iter} iterations, before reaching tol={tol:g}. Raise "
+                f"NLPCA stopped after {best.n_iter} iterations, before reaching tol={tol:g}. Raise "
                 "max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=levels_to_caller(),
             )
-        self.loss_, self.n_iter_ = float(best.fun), n_iter
+        self.loss_, self.n_iter_ = best.value, best.n_iter
         self._known, self._network = unpack(best.x, X.shape, self.n_components, n_hidden)
         # As in `transform`, so that the same row always has the same scores.
         self.embedding_ = self._scores(scaled)
@@ -315,19 +330,12 @@ class NLPCA(EmbeddingMixin, BaseEstimator):
             )
         return self._network(scores) * self._scale + self._centre
 
-    def _search(
-        self, objective: Objective, n_hidden: int, max_iter: int, tol: float
-    ) -> tuple[Any, int]:
-        """Return the result of the best of several starts, and its number of iterations."""
+    def _search(self, objective: Objective, n_hidden: int, max_iter: int, tol: float) -> Minimum:
+        """Return the result of the best of several starts."""
 
-        def descend(flat: Array, n_iter: int) -> Any:
-            return minimize(
-                objective.value_and_gradient,
-                flat,
-                args=(n_hidden,),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": n_iter, "maxfun": 10 * n_iter, "ftol": tol, "gtol": 1e-9},
+        def descend(flat: Array, n_iter: int) -> Minimum:
+            return minimise(
+                lambda flat: objective.value_and_gradient(flat, n_hidden), flat, tol, n_iter
             )
 
         random = check_random_state(self.random_state)
@@ -335,13 +343,12 @@ class NLPCA(EmbeddingMixin, BaseEstimator):
         for start in range(self.n_restarts):
             flat = _start(objective, self.n_components, n_hidden, random, linear=start == 0)
             found = descend(flat, trial)
-            if best is None or found.fun < best.fun:
+            if best is None or found.value < best.value:
                 best = found
-        if best.success or best.nit >= max_iter:
-            return best, int(best.nit)
-        n_iter = int(best.nit)
-        best = descend(best.x, max_iter - n_iter)
-        return best, n_iter + int(best.nit)
+        if best.converged or best.n_iter >= max_iter:
+            return best
+        more = descend(best.x, max_iter - best.n_iter)
+        return more._replace(n_iter=best.n_iter + more.n_iter)
 
     def _scores(self, scaled: Array) -> Array:
         """Return the scores of rows that are centred and scaled."""
