@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._notebook import in_notebook
+from ._notebook import show as display
+
 if TYPE_CHECKING:
     from ._summary import Summary
     from .co_manifold import CoManifold
@@ -45,16 +48,6 @@ def model_html(model: "CoManifold", diagram: str) -> str:
     )
 
 
-def in_notebook() -> bool:
-    """Return whether this is a notebook, which displays HTML."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    shell = get_ipython()
-    return shell is not None and hasattr(shell, "kernel")
-
-
 def show_report(
     model: "CoManifold",
     path: str | os.PathLike | None,
@@ -78,7 +71,7 @@ def show_report(
         with atomic_file(path) as part:
             part.write_bytes(page)
     if inline:
-        _display({"text/plain": "Co-manifold report", "text/html": _frame(page, height)})
+        display("Co-manifold report", _frame(page, height))
     elif show:
         webbrowser.open(path.as_uri())
     return path
@@ -95,12 +88,6 @@ def _frame(page: bytes, height: int) -> str:
         f"style='width:100%;height:{height}px;border:1px solid #8888' "
         f'srcdoc="{html.escape(page.decode("utf-8"))}"></iframe>'
     )
-
-
-def _display(bundle: dict[str, str]) -> None:
-    from IPython.display import display
-
-    display(bundle, raw=True)
 
 
 def _escaped(text: str) -> str:
@@ -139,6 +126,7 @@ def _embedding_svg(model: "CoManifold", mode: str) -> str:
     title = f"{len(placed):,} {mode}s{of_all}"
     return (
         f"<figure style='margin:0'><svg width='{_SIDE}' height='{_SIDE}' role='img' "
-        f"aria-label='Embedding of {title}' style='background:#fff'>{dots}</svg>"
+        f"aria-label='Embedding of {title}' style='background:#fff;border:1px solid #8884'>"
+        f"{dots}</svg>"
         f"<figcaption>{title}</figcaption></figure>"
     )

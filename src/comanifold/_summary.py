@@ -39,7 +39,7 @@ _MAX_CHARACTERS = 28
 _LARGEST_EFFECT = 99.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """What a fit has found; its text is what `print` shows.
 
@@ -117,6 +117,9 @@ class Summary:
                 f"{heading:{indent}}{line}" for heading, line in zip(headings, wrapped, strict=True)
             ]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         from ._display import summary_html
@@ -281,12 +284,7 @@ def _distinguishing(
     if found.n_clusters == 1:
         return []
     table = model.distinguishing(mode)
-    # Texts, and numbers from 1 where there are no names.
-    attribute = "feature_names_in_" if mode == "row" else "row_names_in_"
-    if hasattr(model, attribute):
-        names = [str(name) for name in table["name"]]
-    else:
-        names = [f"{_other(mode)} {index + 1}" for index in table["index"]]
+    names = feature_names(model, mode, table)
     clusters = []
     for label in range(found.n_clusters):
         lines = np.flatnonzero((table["cluster"] == label) & (table["certain"] > 0.0))
@@ -309,6 +307,18 @@ def _distinguishing(
             }
         )
     return clusters
+
+
+def feature_names(model: "CoManifold", mode: str, table: dict[str, Any]) -> list[str]:
+    """Return a name for each line of a table of `CoManifold.distinguishing`.
+
+    Numbers are preceded by what they are of, and count from 1 if they are not names.
+    """
+    other = _other(mode)
+    if not hasattr(model, "feature_names_in_" if mode == "row" else "row_names_in_"):
+        return [f"{other} {index + 1}" for index in table["index"]]
+    names = table["name"].tolist()
+    return [name if isinstance(name, str) else f"{other} {name}" for name in names]
 
 
 def _difference_text(mode: str, cluster: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from sklearn.base import (
     clone,
 )
 from sklearn.neighbors import sort_graph_by_row_values
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._display import model_html, show_report
 from ._embedding.clusters import (
     Clusters,
     find_groups,
@@ -63,6 +66,7 @@ from ._fit.standardise import StandardisedMatrix, find_outliers, standardise
 from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
 from ._io.model_format import read_model, write_model
+from ._notebook import with_progress_bar
 from ._parallel import single_threaded_blas
 from ._summary import Summary, summarise
 from ._tasks import Task, Tasks
@@ -423,6 +427,7 @@ class CoManifold(
         """Return a model with the settings of the paper; `parameters` override them."""
         return cls(n_components, **{**_PAPER, **parameters})
 
+    @with_progress_bar
     @unchanged_on_failure
     @with_callbacks
     @single_threaded_blas()
@@ -431,7 +436,7 @@ class CoManifold(
         X: ArrayLike,
         y: Any = None,  # noqa: ARG002
         *,
-        progress: Callable[[FitProgress], None] | None = None,
+        progress: Callable[[FitProgress], None] | bool | None = None,
     ) -> "CoManifold":
         """Compute embeddings, distances and filled-in values of X.
 
@@ -441,9 +446,10 @@ class CoManifold(
             NaN, or the mask of a masked array, for missing entries. A DataFrame keeps its
             labels. A sparse matrix needs `absent`.
         y : ignored
-        progress : callable, optional
-            Called with a `FitProgress` whenever a part of the fit is done, by the thread that
-            called `fit`. An exception that it raises ends the fit.
+        progress : True or callable, optional
+            True shows a progress bar, in notebooks and in terminals. A callable is called with a
+            `FitProgress` whenever a part of the fit is done, by the thread that called `fit`. An
+            exception that it raises ends the fit.
         """
         settings = check_settings(self)
         check_installed(self.embedding)
@@ -1256,6 +1262,58 @@ class CoManifold(
         return overview(
             self, row_labels=row_labels, column_labels=column_labels, l=l, k=k, **options
         )
+
+    def report(
+        self,
+        path: str | os.PathLike | None = None,
+        *,
+        show: bool = True,
+        height: int = 800,
+        **content: Any,
+    ) -> Path | None:
+        """Show the interactive page of the result: inline in a notebook, else in a browser.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file to write, usually ``.html``. By default a temporary one, or none if the page is
+            shown inline: the notebook then contains it, about 6 MB.
+        show : bool, default=True
+            False only writes the file.
+        height : int, default=800
+            Of the page in a notebook, in pixels.
+        **content
+            Such as `title`, `notes` and `annotations`; see `comanifold.report.write_report`.
+
+        Returns
+        -------
+        path : Path or None
+            The file that was written.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from comanifold import CoManifold
+        >>> from comanifold.datasets import make_checkerboard
+        >>> model = CoManifold(keep_scales=True).fit(make_checkerboard(30, 20, random_state=0).X)
+        >>> with TemporaryDirectory() as folder:
+        ...     path = model.report(f"{folder}/board.html", show=False, title="A checkerboard")
+        ...     path.name
+        'board.html'
+        """
+        check_is_fitted(self)
+        return show_report(self, path, show=show, height=height, **content)
+
+    def _repr_html_inner(self) -> str:
+        """Return what was found as HTML, or the diagram of scikit-learn before a fit."""
+        diagram = estimator_html_repr(self)
+        return model_html(self, diagram) if hasattr(self, "_state") else diagram
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def save(self, directory: str | os.PathLike, *, overwrite: bool = False) -> None:
         """Write the fitted model to a directory, completely or not at all.

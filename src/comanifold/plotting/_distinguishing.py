@@ -11,6 +11,7 @@ from matplotlib.transforms import ScaledTranslation
 from numpy.typing import ArrayLike
 
 from .._embedding.distinguishing import check_groups
+from .._summary import feature_names
 from .._validation import check_choice, check_count
 from ._style import (
     GREY,
@@ -151,8 +152,7 @@ def _groups(model: Any, mode: str, labels: Any, n_features: int) -> list[_Group]
     own = model.row_labels_ if mode == "row" else model.column_labels_
     found, codes = check_groups(own if labels is None else labels, len(X), mode)
     table = model.distinguishing(mode, labels)
-    other = "column" if mode == "row" else "row"
-    has_names = hasattr(model, "feature_names_in_" if mode == "row" else "row_names_in_")
+    names = feature_names(model, mode, table)
     groups = []
     for code, label in sorted(enumerate(found.tolist()), key=lambda pair: natural_key(pair[1])):
         lines = np.flatnonzero(table["cluster"] == label)[:n_features]
@@ -166,7 +166,7 @@ def _groups(model: Any, mode: str, labels: Any, n_features: int) -> list[_Group]
             _Group(
                 label,
                 f"{name} ({size:,} {mode}{'s' if size > 1 else ''})",
-                table["name"][lines].tolist() if has_names else [f"{other} {j + 1}" for j in index],
+                [names[line] for line in lines],
                 table["effect"][lines],
                 table["standard_error"][lines],
                 [inside for inside, _ in parts],
