@@ -21,7 +21,7 @@ from sklearn.base import (
 from sklearn.neighbors import sort_graph_by_row_values
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._display import model_html, show_report
 from ._embedding.clusters import (
@@ -45,7 +45,7 @@ from ._embedding.out_of_sample import ModeVariances, distances_to_new, find_equa
 from ._embedding.structure import structure_p_values
 from ._embedding.tree_metric import tree_distances_to_new, with_tree_metric
 from ._embedding.trees import cut_tree, nested_linkage, steps_around, with_leaves
-from ._estimators import unchanged_on_failure
+from ._estimators import unchanged_on_failure, validate_matrix
 from ._fit.checkpoint import open_checkpoint
 from ._fit.combination import entry_variances
 from ._fit.expected_time import expected_steps
@@ -65,6 +65,7 @@ from ._fit.settings import Execution, check_n_clusters, check_settings, check_si
 from ._fit.standardise import StandardisedMatrix, find_outliers, standardise
 from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
+from ._frames import column_labels
 from ._io.model_format import read_model, write_model
 from ._notebook import with_progress_bar
 from ._parallel import single_threaded_blas
@@ -443,8 +444,9 @@ class CoManifold(
         Parameters
         ----------
         X : array-like of shape (n_rows, n_columns)
-            NaN, or the mask of a masked array, for missing entries. A DataFrame keeps its
-            labels. A sparse matrix needs `absent`.
+            NaN, or the mask of a masked array, for missing entries. A DataFrame of pandas keeps
+            its labels, and one of polars or a Table of pyarrow, in which null is missing, the
+            names of its columns. A sparse matrix needs `absent`.
         y : ignored
         progress : True or callable, optional
             True shows a progress bar, in notebooks and in terminals. A callable is called with a
@@ -520,7 +522,7 @@ class CoManifold(
     def _validate(self, X: Any, *, reset: bool) -> Any:
         """Return X as scikit-learn validates it, with NaN for missing entries."""
         X = missing_to_nan(X, self.absent)
-        return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
+        return validate_matrix(self, X, reset=reset)
 
     def _tasks(self, n_entries: int) -> Tasks:
         """Return the threads of a fit to a matrix with so many entries."""
@@ -859,7 +861,7 @@ class CoManifold(
             Or a DataFrame, as `set_output` says, with the labels of the columns for its index.
         """
         check_is_fitted(self)
-        labels = np.asarray(X.columns) if hasattr(X, "columns") else None
+        labels = column_labels(X)
         names, known = row_names(X), self._state.row.names
         if names is not None and known is not None and list(names) != list(known):
             raise ValueError(
