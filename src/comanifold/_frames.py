@@ -1,6 +1,6 @@
-"""Data frames of polars and tables of pyarrow, as matrices of floats.
+"""Data frames of polars and tables of pyarrow, as matrices of floats; and coordinates as frames.
 
-Neither package is imported here: where one of their objects is passed, it is loaded already.
+Neither package is imported to read: where one of their objects is passed, it is loaded already.
 """
 
 import sys
@@ -56,6 +56,24 @@ def column_labels(X: Any) -> NDArray[Any] | None:
     if is_frame(X):
         return np.asarray(frame_columns(X), dtype=object)
     return np.asarray(X.columns) if hasattr(X, "columns") else None
+
+
+def in_container(
+    coordinates: NDArray[np.float64],
+    container: str,
+    names: NDArray[Any],
+    labels: NDArray[Any] | None,
+) -> Any:
+    """Return coordinates as a frame of the package that `set_output` names, or as they are."""
+    if container == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(coordinates, index=labels, columns=names)
+    if container == "polars":
+        import polars as pl
+
+        return pl.DataFrame(coordinates, schema=list(names), orient="row")
+    return coordinates
 
 
 def _is_polars(X: Any, kind: str = "DataFrame") -> bool:

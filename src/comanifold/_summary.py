@@ -30,8 +30,9 @@ _IMPLEMENTED_BY = {
     "SoftImpute": "comanifold.baselines.SoftImpute",
 }
 
-# Characters of a line of the text.
+# Characters of a line of the text, and the space at which no line ends.
 _WIDTH = 100
+_NO_BREAK = "\u00a0"
 # Clusters of a mode that are described in the text, and characters of a name.
 _MAX_DESCRIBED = 12
 _MAX_CHARACTERS = 28
@@ -328,7 +329,7 @@ def _difference_text(mode: str, cluster: dict[str, Any]) -> str:
     parts = []
     for word, sign in (("higher", 1.0), ("lower", -1.0)):
         named = [
-            f"{_shown(feature['name'])} ({_effect_text(feature['effect'])})"
+            f"{_shown(feature['name'])}{_NO_BREAK}({_effect_text(feature['effect'])})"
             for feature in cluster["features"]
             if feature["effect"] * sign > 0.0
         ]
@@ -347,9 +348,10 @@ def _effect_text(effect: float) -> str:
 
 def _wrapped(text: str, width: int) -> list[str]:
     """Return a text as lines of at most so many characters; later ones are indented."""
-    return textwrap.wrap(
+    lines = textwrap.wrap(
         text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def _shown(name: str) -> str:

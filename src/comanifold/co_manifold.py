@@ -3,7 +3,7 @@
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,11 +44,12 @@ from ._embedding.ordering import embedding_order
 from ._embedding.out_of_sample import ModeVariances, distances_to_new, find_equal_rows
 from ._embedding.structure import structure_p_values
 from ._embedding.tree_metric import tree_distances_to_new, with_tree_metric
-from ._embedding.trees import cut_tree, nested_linkage, steps_around, with_leaves
+from ._embedding.trees import cut_tree
 from ._estimators import unchanged_on_failure, validate_matrix
 from ._fit.checkpoint import open_checkpoint
 from ._fit.combination import entry_variances
 from ._fit.expected_time import expected_steps
+from ._fit.kept_scales import linkage_of_scales, scale_index, scales_as_arrays
 from ._fit.passes import MOST_ENTRIES_AT_ONCE, SurfaceResult, run_passes
 from ._fit.progress import (
     CallbackSupportMixin,
@@ -65,7 +66,7 @@ from ._fit.settings import Execution, check_n_clusters, check_settings, check_si
 from ._fit.standardise import StandardisedMatrix, find_outliers, standardise
 from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
-from ._frames import column_labels
+from ._frames import column_labels, in_container
 from ._io.model_format import read_model, write_model
 from ._notebook import with_progress_bar
 from ._parallel import single_threaded_blas
@@ -87,7 +88,6 @@ from ._validation import (
 from .diffusion_map import DiffusionMap
 from .model_selection import HeldOutErrors, hold_out
 from .penalties import Penalty, get_penalty, rescale
-from .solvers import TRAVERSALS
 from .trees import PartitionTree
 
 Array = NDArray[np.float64]
@@ -630,7 +630,7 @@ class CoManifold(
             name: np.array([getattr(completion, name) for completion in state.completions])
             for name in ("effects", "variance", "ridge", "weight")
         }
-        self.scales_ = _scales_as_arrays(state.scales)
+        self.scales_ = scales_as_arrays(state.scales)
         self.n_iter_ = int(self.scales_["n_iter"].sum())
         estimate = state.scale * state.filled + state.mean
         estimate = expand_to_full(estimate, state.observed_rows, state.observed_columns)
@@ -877,7 +877,9 @@ class CoManifold(
             )
         refuse_infinite(new, "X")
         placed = self._place(new.T[:, observed], "column", labels)
-        return self._in_output_container(placed, labels)
+        own = getattr(self, "_sklearn_output_config", {}).get("transform")
+        container = own or get_config()["transform_output"]
+        return in_container(placed, container, self.get_feature_names_out(), labels)
 
     def _place(self, new: Array, mode: str, labels: NDArray[Any] | None) -> Array:
         """Return the coordinates of new rows, or of new columns given as the rows of `new`."""
@@ -908,21 +910,6 @@ class CoManifold(
                 )
             placed[rest] = of_mode.embedding.transform(_sorted_for(of_mode.embedding, distances))
         return placed
-
-    def _in_output_container(self, coordinates: Array, labels: NDArray[Any] | None) -> Any:
-        """Return coordinates in the container that `set_output` or the configuration names."""
-        own = getattr(self, "_sklearn_output_config", {}).get("transform")
-        container = own or get_config()["transform_output"]
-        names = self.get_feature_names_out()
-        if container == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(coordinates, index=labels, columns=names)
-        if container == "polars":
-            import polars as pl
-
-            return pl.DataFrame(coordinates, schema=list(names), orient="row")
-        return coordinates
 
     def score(self, X: ArrayLike, y: Any = None, *, random_state: Any = None) -> float:  # noqa: ARG002
         """Return minus the error on entries held out of X, so that higher is better.
@@ -975,7 +962,8 @@ class CoManifold(
         index : int
             The position of the scale in `scales_`, instead of l and k.
         """
-        place = self._scale_index(l, k, index)
+        check_is_fitted(self)
+        place = scale_index(self._state.scales, l, k, index)
         row_cost, column_cost = (self.scales_[name][place] for name in ("row_cost", "column_cost"))
         return float(self._cost_unit * row_cost), float(self._cost_unit * column_cost)
 
@@ -1016,69 +1004,24 @@ class CoManifold(
         check_is_fitted(self)
         if self._state.blocks is None:
             raise ValueError("the scales were not kept: fit with keep_scales=True to look at them")
-        return self._state.blocks[self._scale_index(l, k, index)]
-
-    def _scale_index(self, l: Place, k: Place, index: Place) -> int:
-        """Return the position in `scales_` of a scale given by l and k, or by that position."""
-        check_is_fitted(self)
-        scales = self._state.scales
-        if index is not None:
-            if l is not None or k is not None:
-                raise ValueError("a scale is given by l and k or by index, not by both")
-            if not is_integer(index):
-                raise ValueError(f"index must be an integer, got {index!r:.60}")
-            if not -len(scales) <= index < len(scales):
-                raise ValueError(f"index must be less than {len(scales)}, got {index}")
-            return int(index)
-        if l is None or k is None:
-            raise ValueError(f"both l and k, or index, are needed: got l={l}, k={k}")
-        for i, scale in enumerate(scales):
-            if (scale.l, scale.k) == (l, k):
-                return i
-        first, last = (
-            [end(getattr(scale, name) for scale in scales) for name in "lk"] for end in (min, max)
-        )
-        raise ValueError(
-            f"there is no scale ({l}, {k}): l runs from {first[0]} to {last[0]}, k from "
-            f"{first[1]} to {last[1]}, and scales that would repeat others are left out; scales_ "
-            "lists them"
-        )
+        return self._state.blocks[scale_index(self._state.scales, l, k, index)]
 
     @property
     def row_linkage_(self) -> Array:
         """Row clusters as they join while both costs grow; heights are row costs."""
-        return self._linkage(0)
+        return self._linkage("row")
 
     @property
     def column_linkage_(self) -> Array:
         """Column clusters as they join while both costs grow; heights are column costs."""
-        return self._linkage(1)
+        return self._linkage("column")
 
-    def _linkage(self, mode: int) -> Array:
-        """Return the tree of clusters along a path of scales that ends with one cluster.
-
-        The path follows the chain of scales while the cost of this mode grows along it, then
-        this cost grows alone, then the other.
-        """
+    def _linkage(self, mode: str) -> Array:
+        """Return the tree of clusters; AttributeError if scales were not kept."""
         state = getattr(self, "_state", None)
         if state is None or state.blocks is None:
             raise AttributeError("linkages need the scales: fit with keep_scales=True")
-        kept = {(scale.l, scale.k): i for i, scale in enumerate(state.scales)}
-        chain, own, other = TRAVERSALS[state.traversal][0], (1 - mode, mode), (mode, 1 - mode)
-        path = [(state.scales[0].l, state.scales[0].k)]
-        for step in ([chain, own] if chain[mode] else [own]) + [other]:
-            while (ahead := _next_scale(kept, path[-1], step)) is not None:
-                path.append(ahead)
-        # Costs as long as they grow, and doubled for every step after that.
-        heights = [2.0 ** path[0][mode]]
-        for place in path[1:]:
-            heights.append(max(2.0 * heights[-1], 2.0 ** place[mode]))
-        name = ("row", "column")[mode]
-        of_mode, observed = state.mode(name)
-        labels = [getattr(state.blocks[kept[place]], f"{name}_labels") for place in path]
-        points = state.filled if name == "row" else state.filled.T
-        tree = nested_linkage(*steps_around(labels, heights, of_mode.labels), points)
-        return with_leaves(tree, observed)
+        return linkage_of_scales(state, mode)
 
     def cut(self, mode: str = "row", n_clusters: int = 2) -> Labels:
         """Return exactly so many clusters of the tree in which clusters join as the costs grow.
@@ -1370,18 +1313,6 @@ class CoManifold(
 CoManifold.transform = available_if(_can_transform)(CoManifold.transform)
 
 
-def _scales_as_arrays(scales: list[Any]) -> dict[str, NDArray[Any]]:
-    """Return scales as a dict of arrays."""
-    names = ("l", "k", "row_cost", "column_cost", "n_row_clusters", "n_column_clusters")
-    names += ("objective", "n_iter", "status", "seconds", "weight")
-    columns = {name: np.array([getattr(scale, name) for scale in scales]) for name in names}
-    for name in ("stationarity", "gap"):
-        values = [getattr(scale.certificate, name) for scale in scales]
-        if None not in values:
-            columns[name] = np.array(values)
-    return columns
-
-
 def _sorted_for(embedding: Any, distances: Any) -> Any:
     """Return sparse distances in the order that the neighbour graphs of scikit-learn expect."""
     if not sparse.issparse(distances) or isinstance(embedding, (DiffusionMap, Layout)):
@@ -1399,16 +1330,3 @@ def _expand_labels(labels: Labels, observed: Mask) -> Labels:
     everything = np.full(len(observed), -1)
     everything[observed] = labels
     return everything
-
-
-def _next_scale(
-    kept: Collection[tuple[int, int]], start: tuple[int, int], step: tuple[int, int]
-) -> tuple[int, int] | None:
-    """Return the nearest scale in a direction; None if there is none."""
-    ahead = [
-        (l, k)
-        for l, k in kept
-        if (n := max(l - start[0], k - start[1])) > 0
-        and (l, k) == (start[0] + n * step[0], start[1] + n * step[1])
-    ]
-    return min(ahead, default=None)
