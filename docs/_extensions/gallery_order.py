@@ -3,6 +3,7 @@
 ORDER = (
     "linkage",
     "genes",
+    "cells_and_genes",
     "ratings",
     "neurons",
     "users_items",

@@ -15,6 +15,7 @@ _HOMES = {
     "FitProgress": "_fit.progress",
     "Graph": "graphs",
     "Scale": "solvers",
+    "Summary": "_summary",
     "co_cluster": "co_clustering",
     "dual_bound": "solvers",
     "masked_distances": "graphs",
@@ -42,6 +43,7 @@ __all__ = [
     "FitProgress",
     "Graph",
     "Scale",
+    "Summary",
     "annotated",
     "baselines",
     "co_cluster",
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
         trees,
     )
     from ._fit.progress import FitProgress
+    from ._summary import Summary
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
     from .diffusion_map import DiffusionMap

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
+from ._frames import frame_to_floats, is_frame, with_names
 from ._validation import check_matrix, masked_to_nan
 
 Array = NDArray[np.float64]
@@ -46,17 +47,28 @@ def levels_to_caller() -> int:
     return level
 
 
+def validate_matrix(estimator: Any, X: Any, *, reset: bool = True, **checks: Any) -> Any:
+    """Validate X as scikit-learn does, with NaN allowed; the names of its columns are learned.
+
+    Frames of polars and pyarrow become arrays with NaN for null. `checks` are those of
+    `sklearn.utils.check_array`.
+    """
+    checks = {"ensure_all_finite": "allow-nan", **checks}
+    values = frame_to_floats(X, "X")
+    if not is_frame(X):
+        return validate_data(estimator, X, reset=reset, **checks)
+    # The names of the columns, and their number.
+    validate_data(estimator, with_names(X), reset=reset, skip_check_array=True)
+    return check_array(values, input_name="X", estimator=estimator, **checks)
+
+
 class IncompleteMixin:
     """Mixin for estimators of matrices with at least two rows, where NaN is a missing entry."""
 
     def _read(self, X: ArrayLike, *, reset: bool, need_observed_rows: bool = False) -> Array:
         """Validate X; return it as a new array of floats with NaN for missing entries."""
-        X = validate_data(
-            self,
-            masked_to_nan(X),
-            reset=reset,
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
+        X = validate_matrix(
+            self, masked_to_nan(X), reset=reset, ensure_min_samples=2 if reset else 1
         )
         return check_matrix(X, need_observed=reset, need_observed_rows=reset and need_observed_rows)
 

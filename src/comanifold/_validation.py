@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ._frames import frame_to_floats
+
 
 def check_matrix(
     X: ArrayLike,
@@ -148,6 +150,7 @@ def read_floats(X: Any, name: str) -> NDArray[np.float64]:
             f"{name} is a sparse matrix, whose absent entries may mean zero or missing: pass "
             f"{name}.toarray(), or a dense array with NaN for missing entries"
         )
+    X = frame_to_floats(X, name)
     try:
         X = np.asarray(masked_to_nan(X))
     except ValueError as error:

@@ -1,5 +1,6 @@
-"""Co-manifold learning of AnnData objects, as scanpy and related packages use them."""
+"""Co-manifold learning of AnnData and MuData objects, as scanpy and related packages use them."""
 
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from .graphs import Pairs
 
 if TYPE_CHECKING:
     from anndata import AnnData
+    from mudata import MuData
 
 __all__ = ["co_manifold"]
 
@@ -24,28 +26,33 @@ _SCALE_COLUMNS = ("l", "k", "n_row_clusters", "n_column_clusters", "objective", 
 
 
 def co_manifold(
-    adata: "AnnData",
+    adata: "AnnData | MuData",
     *,
     layer: str | None = None,
+    modality: str | None = None,
     key_added: str = "comanifold",
     zeros: str = "observed",
     n_connected: int = 15,
     copy: bool = False,
     **parameters: Any,
-) -> "AnnData | None":
+) -> "AnnData | MuData | None":
     """Embed the observations and the variables of an AnnData object, and fill in its matrix.
 
     Results are written where scanpy expects them: ``sc.pl.embedding(adata,
     basis="comanifold")``, ``sc.tl.umap(adata, neighbors_key="comanifold")``,
-    ``sc.tl.leiden(adata, neighbors_key="comanifold")`` and the like work on them. Existing
-    results with the same keys are replaced.
+    ``sc.tl.leiden(adata, neighbors_key="comanifold")`` and the like work on them. With ``adata.T``
+    in place of ``adata`` they work on the variables, such as genes. Existing results with the same
+    keys are replaced.
 
     Parameters
     ----------
-    adata : AnnData
-        Observations are rows, variables are columns. Entries that are NaN are missing.
+    adata : AnnData or MuData
+        Observations are rows, variables are columns. Entries that are NaN are missing. Each
+        modality of a MuData object is fitted on its own.
     layer : str, optional
         The layer to use instead of ``adata.X``.
+    modality : str, optional
+        The modality of a MuData object to fit; by default all of them.
     key_added : str, default="comanifold"
         The key under which results are written.
     zeros : {"observed", "missing"}, default="observed"
@@ -61,14 +68,16 @@ def co_manifold(
 
     Returns
     -------
-    adata : AnnData or None
+    adata : AnnData, MuData or None
         The copy, with ``copy=True``.
 
     Notes
     -----
     With ``key_added="comanifold"``, these are written:
 
-    - ``obsm["X_comanifold"]`` and ``varm["comanifold"]``, the embeddings;
+    - ``obsm["X_comanifold"]``, the embedding of the observations, and ``varm["comanifold"]``, that
+      of the variables; the latter also as ``varm["X_comanifold"]``, which is where scanpy looks for
+      it in ``adata.T``;
     - ``obs["comanifold_clusters"]`` and ``var["comanifold_clusters"]``, the clusters, as categories
       "1", "2", ... in the order of the organised matrix, for ``color="comanifold_clusters"`` in the
       plots of scanpy; and ``obs["comanifold_confidence"]`` and ``var["comanifold_confidence"]``,
@@ -85,6 +94,9 @@ def co_manifold(
     cluster and no confidence.
     Few tools accept NaN: remove such observations first.
 
+    Results of a MuData object are in its modalities, and nothing else of it changes: call its
+    ``update`` or ``pull_obs`` to see clusters in its own ``obs``.
+
     Examples
     --------
     >>> import anndata
@@ -98,48 +110,89 @@ def co_manifold(
     >>> adata.obs["comanifold_clusters"].cat.categories.tolist()
     ['1', '2', '3', '4']
     """
-    _check_data(adata, key_added)
+    parts = _parts(adata, modality)
+    for part in parts.values():
+        _check_data(part, key_added)
     if "absent" in parameters:
         raise ValueError('absent is not used here: set zeros="observed" or zeros="missing"')
     _check_connected(n_connected)
-    model = CoManifold(**parameters).fit(_matrix(adata, layer, zeros))
-
     # Compute everything before writing, so that a failure leaves adata unchanged.
-    distances, connectivities = f"{key_added}_distances", f"{key_added}_connectivities"
-    of_obs = _graphs(model, "row", n_connected)
-    of_var = _graphs(model, "column", n_connected)
-    obs_clusters = _clusters(model, "row")
-    var_clusters = _clusters(model, "column")
+    results = {}
+    for name, part in parts.items():
+        model = CoManifold(**parameters).fit(_matrix(part, layer, zeros))
+        about = {"zeros": zeros, "layer": "X" if layer is None else layer}
+        results[name] = _results(model, key_added, n_connected, about)
+    target = adata.copy() if copy else adata
+    for name, part in _parts(target, modality).items():
+        _write(part, results[name])
+    return target if copy else None
+
+
+def _parts(adata: Any, modality: str | None) -> dict[str | None, Any]:
+    """Return the objects to fit by modality; an AnnData has none."""
+    # Not imported: where there is such an object, mudata is loaded.
+    mudata = sys.modules.get("mudata")
+    if mudata is None or not isinstance(adata, mudata.MuData):
+        if modality is not None:
+            raise ValueError(
+                f"modality is for MuData, got modality={modality!r:.60} and {type(adata).__name__}"
+            )
+        return {None: adata}
+    if modality is None:
+        return dict(adata.mod)
+    if modality not in adata.mod:
+        there = ", ".join(repr(name) for name in adata.mod) or "none"
+        raise ValueError(f"modality {modality!r:.60} is not among those of adata: {there}")
+    return {modality: adata.mod[modality]}
+
+
+def _results(
+    model: CoManifold, key: str, n_connected: int, about: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return what is written: the values by key, by the part of an AnnData object."""
+    distances, connectivities = f"{key}_distances", f"{key}_connectivities"
+    graphs = {
+        part: dict(zip((distances, connectivities), _graphs(model, mode, n_connected), strict=True))
+        for part, mode in (("obsp", "row"), ("varp", "column"))
+    }
+    frames = {
+        part: {f"{key}_{name}": values for name, values in _clusters(model, mode).items()}
+        for part, mode in (("obs", "row"), ("var", "column"))
+    }
+    n_observed = len(model.data_) - len(model.unobserved_rows_)
     description = {
         "connectivities_key": connectivities,
         "distances_key": distances,
         # Used by tools of scanpy that need coordinates.
         "params": {
             "method": "comanifold",
-            "n_neighbors": min(int(n_connected), adata.n_obs - len(model.unobserved_rows_)),
+            "n_neighbors": min(int(n_connected), n_observed),
             "metric": "euclidean",
-            "use_rep": f"X_{key_added}",
+            "use_rep": f"X_{key}",
         },
         **_description(model),
-        "zeros": zeros,
-        "layer": "X" if layer is None else layer,
+        **about,
     }
-    target = adata.copy() if copy else adata
+    return {
+        "obsm": {f"X_{key}": model.row_embedding_},
+        "varm": {key: model.column_embedding_, f"X_{key}": model.column_embedding_},
+        **graphs,
+        **frames,
+        "layers": {f"{key}_filled": model.filled_},
+        "uns": {key: description},
+    }
+
+
+def _write(adata: Any, results: dict[str, dict[str, Any]]) -> None:
+    """Write results to an AnnData object."""
     import anndata
 
     with warnings.catch_warnings():
         # Writing to a view makes it an object of its own, as intended.
         warnings.simplefilter("ignore", anndata.ImplicitModificationWarning)
-        target.obsm[f"X_{key_added}"] = model.row_embedding_
-        target.varm[key_added] = model.column_embedding_
-        target.obsp[distances], target.obsp[connectivities] = of_obs
-        target.varp[distances], target.varp[connectivities] = of_var
-        for frame, clusters in ((target.obs, obs_clusters), (target.var, var_clusters)):
-            for name, values in clusters.items():
-                frame[f"{key_added}_{name}"] = values
-        target.layers[f"{key_added}_filled"] = model.filled_
-        target.uns[key_added] = description
-    return target if copy else None
+        for part, named in results.items():
+            for name, values in named.items():
+                getattr(adata, part)[name] = values
 
 
 def _check_data(adata: Any, key_added: Any) -> None:

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
-from ._estimators import levels_to_caller, unchanged_on_failure
+from ._estimators import levels_to_caller, unchanged_on_failure, validate_matrix
 from ._parallel import plain_interrupts
 from ._validation import (
     check_choice,
@@ -220,7 +219,7 @@ class CoCluster(BiclusterMixin, BaseEstimator):
             graph is given.
         y : ignored
         """
-        X = validate_data(self, masked_to_nan(X), ensure_all_finite="allow-nan")
+        X = validate_matrix(self, masked_to_nan(X))
         X = check_matrix(X)
         for_rows, for_columns = check_n_neighbors(self.n_neighbors)
         self.row_graph_ = _given_or_nearest(self.row_graph, X, for_rows, "row")

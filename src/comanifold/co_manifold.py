@@ -3,8 +3,9 @@
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from sklearn.base import (
     clone,
 )
 from sklearn.neighbors import sort_graph_by_row_values
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._display import model_html, show_report
 from ._embedding.clusters import (
     Clusters,
     find_groups,
@@ -41,11 +44,12 @@ from ._embedding.ordering import embedding_order
 from ._embedding.out_of_sample import ModeVariances, distances_to_new, find_equal_rows
 from ._embedding.structure import structure_p_values
 from ._embedding.tree_metric import tree_distances_to_new, with_tree_metric
-from ._embedding.trees import cut_tree, nested_linkage, steps_around, with_leaves
-from ._estimators import unchanged_on_failure
+from ._embedding.trees import cut_tree
+from ._estimators import unchanged_on_failure, validate_matrix
 from ._fit.checkpoint import open_checkpoint
 from ._fit.combination import entry_variances
 from ._fit.expected_time import expected_steps
+from ._fit.kept_scales import linkage_of_scales, scale_index, scales_as_arrays
 from ._fit.passes import MOST_ENTRIES_AT_ONCE, SurfaceResult, run_passes
 from ._fit.progress import (
     CallbackSupportMixin,
@@ -62,8 +66,11 @@ from ._fit.settings import Execution, check_n_clusters, check_settings, check_si
 from ._fit.standardise import StandardisedMatrix, find_outliers, standardise
 from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
+from ._frames import column_labels, in_container
 from ._io.model_format import read_model, write_model
+from ._notebook import with_progress_bar
 from ._parallel import single_threaded_blas
+from ._summary import Summary, summarise
 from ._tasks import Task, Tasks
 from ._validation import (
     check_choice,
@@ -79,9 +86,8 @@ from ._validation import (
     sparse_to_nan,
 )
 from .diffusion_map import DiffusionMap
-from .model_selection import hold_out
+from .model_selection import HeldOutErrors, hold_out
 from .penalties import Penalty, get_penalty, rescale
-from .solvers import TRAVERSALS
 from .trees import PartitionTree
 
 Array = NDArray[np.float64]
@@ -422,6 +428,7 @@ class CoManifold(
         """Return a model with the settings of the paper; `parameters` override them."""
         return cls(n_components, **{**_PAPER, **parameters})
 
+    @with_progress_bar
     @unchanged_on_failure
     @with_callbacks
     @single_threaded_blas()
@@ -430,19 +437,21 @@ class CoManifold(
         X: ArrayLike,
         y: Any = None,  # noqa: ARG002
         *,
-        progress: Callable[[FitProgress], None] | None = None,
+        progress: Callable[[FitProgress], None] | bool | None = None,
     ) -> "CoManifold":
         """Compute embeddings, distances and filled-in values of X.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_columns)
-            NaN, or the mask of a masked array, for missing entries. A DataFrame keeps its
-            labels. A sparse matrix needs `absent`.
+            NaN, or the mask of a masked array, for missing entries. A DataFrame of pandas keeps
+            its labels, and one of polars or a Table of pyarrow, in which null is missing, the
+            names of its columns. A sparse matrix needs `absent`.
         y : ignored
-        progress : callable, optional
-            Called with a `FitProgress` whenever a part of the fit is done, by the thread that
-            called `fit`. An exception that it raises ends the fit.
+        progress : True or callable, optional
+            True shows a progress bar, in notebooks and in terminals. A callable is called with a
+            `FitProgress` whenever a part of the fit is done, by the thread that called `fit`. An
+            exception that it raises ends the fit.
         """
         settings = check_settings(self)
         check_installed(self.embedding)
@@ -513,7 +522,7 @@ class CoManifold(
     def _validate(self, X: Any, *, reset: bool) -> Any:
         """Return X as scikit-learn validates it, with NaN for missing entries."""
         X = missing_to_nan(X, self.absent)
-        return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
+        return validate_matrix(self, X, reset=reset)
 
     def _tasks(self, n_entries: int) -> Tasks:
         """Return the threads of a fit to a matrix with so many entries."""
@@ -621,7 +630,7 @@ class CoManifold(
             name: np.array([getattr(completion, name) for completion in state.completions])
             for name in ("effects", "variance", "ridge", "weight")
         }
-        self.scales_ = _scales_as_arrays(state.scales)
+        self.scales_ = scales_as_arrays(state.scales)
         self.n_iter_ = int(self.scales_["n_iter"].sum())
         estimate = state.scale * state.filled + state.mean
         estimate = expand_to_full(estimate, state.observed_rows, state.observed_columns)
@@ -852,7 +861,7 @@ class CoManifold(
             Or a DataFrame, as `set_output` says, with the labels of the columns for its index.
         """
         check_is_fitted(self)
-        labels = np.asarray(X.columns) if hasattr(X, "columns") else None
+        labels = column_labels(X)
         names, known = row_names(X), self._state.row.names
         if names is not None and known is not None and list(names) != list(known):
             raise ValueError(
@@ -868,7 +877,9 @@ class CoManifold(
             )
         refuse_infinite(new, "X")
         placed = self._place(new.T[:, observed], "column", labels)
-        return self._in_output_container(placed, labels)
+        own = getattr(self, "_sklearn_output_config", {}).get("transform")
+        container = own or get_config()["transform_output"]
+        return in_container(placed, container, self.get_feature_names_out(), labels)
 
     def _place(self, new: Array, mode: str, labels: NDArray[Any] | None) -> Array:
         """Return the coordinates of new rows, or of new columns given as the rows of `new`."""
@@ -899,21 +910,6 @@ class CoManifold(
                 )
             placed[rest] = of_mode.embedding.transform(_sorted_for(of_mode.embedding, distances))
         return placed
-
-    def _in_output_container(self, coordinates: Array, labels: NDArray[Any] | None) -> Any:
-        """Return coordinates in the container that `set_output` or the configuration names."""
-        own = getattr(self, "_sklearn_output_config", {}).get("transform")
-        container = own or get_config()["transform_output"]
-        names = self.get_feature_names_out()
-        if container == "pandas":
-            import pandas as pd
-
-            return pd.DataFrame(coordinates, index=labels, columns=names)
-        if container == "polars":
-            import polars as pl
-
-            return pl.DataFrame(coordinates, schema=list(names), orient="row")
-        return coordinates
 
     def score(self, X: ArrayLike, y: Any = None, *, random_state: Any = None) -> float:  # noqa: ARG002
         """Return minus the error on entries held out of X, so that higher is better.
@@ -966,7 +962,8 @@ class CoManifold(
         index : int
             The position of the scale in `scales_`, instead of l and k.
         """
-        place = self._scale_index(l, k, index)
+        check_is_fitted(self)
+        place = scale_index(self._state.scales, l, k, index)
         row_cost, column_cost = (self.scales_[name][place] for name in ("row_cost", "column_cost"))
         return float(self._cost_unit * row_cost), float(self._cost_unit * column_cost)
 
@@ -1007,69 +1004,24 @@ class CoManifold(
         check_is_fitted(self)
         if self._state.blocks is None:
             raise ValueError("the scales were not kept: fit with keep_scales=True to look at them")
-        return self._state.blocks[self._scale_index(l, k, index)]
-
-    def _scale_index(self, l: Place, k: Place, index: Place) -> int:
-        """Return the position in `scales_` of a scale given by l and k, or by that position."""
-        check_is_fitted(self)
-        scales = self._state.scales
-        if index is not None:
-            if l is not None or k is not None:
-                raise ValueError("a scale is given by l and k or by index, not by both")
-            if not is_integer(index):
-                raise ValueError(f"index must be an integer, got {index!r:.60}")
-            if not -len(scales) <= index < len(scales):
-                raise ValueError(f"index must be less than {len(scales)}, got {index}")
-            return int(index)
-        if l is None or k is None:
-            raise ValueError(f"both l and k, or index, are needed: got l={l}, k={k}")
-        for i, scale in enumerate(scales):
-            if (scale.l, scale.k) == (l, k):
-                return i
-        first, last = (
-            [end(getattr(scale, name) for scale in scales) for name in "lk"] for end in (min, max)
-        )
-        raise ValueError(
-            f"there is no scale ({l}, {k}): l runs from {first[0]} to {last[0]}, k from "
-            f"{first[1]} to {last[1]}, and scales that would repeat others are left out; scales_ "
-            "lists them"
-        )
+        return self._state.blocks[scale_index(self._state.scales, l, k, index)]
 
     @property
     def row_linkage_(self) -> Array:
         """Row clusters as they join while both costs grow; heights are row costs."""
-        return self._linkage(0)
+        return self._linkage("row")
 
     @property
     def column_linkage_(self) -> Array:
         """Column clusters as they join while both costs grow; heights are column costs."""
-        return self._linkage(1)
+        return self._linkage("column")
 
-    def _linkage(self, mode: int) -> Array:
-        """Return the tree of clusters along a path of scales that ends with one cluster.
-
-        The path follows the chain of scales while the cost of this mode grows along it, then
-        this cost grows alone, then the other.
-        """
+    def _linkage(self, mode: str) -> Array:
+        """Return the tree of clusters; AttributeError if scales were not kept."""
         state = getattr(self, "_state", None)
         if state is None or state.blocks is None:
             raise AttributeError("linkages need the scales: fit with keep_scales=True")
-        kept = {(scale.l, scale.k): i for i, scale in enumerate(state.scales)}
-        chain, own, other = TRAVERSALS[state.traversal][0], (1 - mode, mode), (mode, 1 - mode)
-        path = [(state.scales[0].l, state.scales[0].k)]
-        for step in ([chain, own] if chain[mode] else [own]) + [other]:
-            while (ahead := _next_scale(kept, path[-1], step)) is not None:
-                path.append(ahead)
-        # Costs as long as they grow, and doubled for every step after that.
-        heights = [2.0 ** path[0][mode]]
-        for place in path[1:]:
-            heights.append(max(2.0 * heights[-1], 2.0 ** place[mode]))
-        name = ("row", "column")[mode]
-        of_mode, observed = state.mode(name)
-        labels = [getattr(state.blocks[kept[place]], f"{name}_labels") for place in path]
-        points = state.filled if name == "row" else state.filled.T
-        tree = nested_linkage(*steps_around(labels, heights, of_mode.labels), points)
-        return with_leaves(tree, observed)
+        return linkage_of_scales(state, mode)
 
     def cut(self, mode: str = "row", n_clusters: int = 2) -> Labels:
         """Return exactly so many clusters of the tree in which clusters join as the costs grow.
@@ -1165,6 +1117,50 @@ class CoManifold(
         names = np.asarray(getattr(self, other, np.arange(X.shape[1])))
         return {"cluster": groups[table.pop("cluster")], "name": names[table["index"]], **table}
 
+    def summary(
+        self,
+        *,
+        n_features: int = 3,
+        compare: bool = True,
+        errors: HeldOutErrors | None = None,
+    ) -> Summary:
+        """Return what was found, in plain words (`print`) and as a dict (`Summary.as_dict`).
+
+        The size, clusters and how sure they are, evidence of structure, what distinguishes each
+        cluster, errors on held-out entries, warnings, and what to do next.
+
+        Parameters
+        ----------
+        n_features : int, default=3
+            Columns (or rows) that are named for each cluster.
+        compare : bool, default=True
+            Compare the error on held-out entries with those of KNN and SoftImpute, which takes
+            less time than the fit, unless the matrix is too large; else with means only.
+        errors : HeldOutErrors, optional
+            Errors to show that have been measured already, such as those of
+            `comanifold.model_selection.held_out_errors`. If nothing is missing the fit holds out
+            nothing, and has none of its own.
+
+        Returns
+        -------
+        summary : Summary
+
+        Examples
+        --------
+        >>> from comanifold import CoManifold
+        >>> from comanifold.datasets import make_checkerboard, remove_entries
+        >>> X = remove_entries(make_checkerboard(40, 30, random_state=0).X, 0.3, random_state=0)
+        >>> summary = CoManifold().fit(X).summary()
+        >>> print(summary)
+        40 rows × 30 columns, 30% missing
+          clusters     rows: 4 clusters (100% of the rows stay in theirs if half of the columns ...
+        ...
+        >>> summary.as_dict()["clusters"]["rows"]["number"]
+        4
+        """
+        check_is_fitted(self)
+        return summarise(self, n_features=n_features, compare=compare, errors=errors)
+
     def _checked_mode(self, mode: str, n_clusters: int | None) -> tuple[ModeState, Mask]:
         """Return the state of a mode and which of its points are observed."""
         check_is_fitted(self)
@@ -1200,7 +1196,7 @@ class CoManifold(
         l, k : int, optional
             A scale to fill in the matrix with, and to take clusters from.
         **options
-            See `comanifold.plotting.overview`.
+            Such as `annotations` and `width`; see `comanifold.plotting.overview`.
 
         Returns
         -------
@@ -1211,6 +1207,58 @@ class CoManifold(
         return overview(
             self, row_labels=row_labels, column_labels=column_labels, l=l, k=k, **options
         )
+
+    def report(
+        self,
+        path: str | os.PathLike | None = None,
+        *,
+        show: bool = True,
+        height: int = 800,
+        **content: Any,
+    ) -> Path | None:
+        """Show the interactive page of the result: inline in a notebook, else in a browser.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file to write, usually ``.html``. By default a temporary one, or none if the page is
+            shown inline: the notebook then contains it, about 6 MB.
+        show : bool, default=True
+            False only writes the file.
+        height : int, default=800
+            Of the page in a notebook, in pixels.
+        **content
+            Such as `title`, `notes` and `annotations`; see `comanifold.report.write_report`.
+
+        Returns
+        -------
+        path : Path or None
+            The file that was written.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from comanifold import CoManifold
+        >>> from comanifold.datasets import make_checkerboard
+        >>> model = CoManifold(keep_scales=True).fit(make_checkerboard(30, 20, random_state=0).X)
+        >>> with TemporaryDirectory() as folder:
+        ...     path = model.report(f"{folder}/board.html", show=False, title="A checkerboard")
+        ...     path.name
+        'board.html'
+        """
+        check_is_fitted(self)
+        return show_report(self, path, show=show, height=height, **content)
+
+    def _repr_html_inner(self) -> str:
+        """Return what was found as HTML, or the diagram of scikit-learn before a fit."""
+        diagram = estimator_html_repr(self)
+        return model_html(self, diagram) if hasattr(self, "_state") else diagram
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def save(self, directory: str | os.PathLike, *, overwrite: bool = False) -> None:
         """Write the fitted model to a directory, completely or not at all.
@@ -1265,18 +1313,6 @@ class CoManifold(
 CoManifold.transform = available_if(_can_transform)(CoManifold.transform)
 
 
-def _scales_as_arrays(scales: list[Any]) -> dict[str, NDArray[Any]]:
-    """Return scales as a dict of arrays."""
-    names = ("l", "k", "row_cost", "column_cost", "n_row_clusters", "n_column_clusters")
-    names += ("objective", "n_iter", "status", "seconds", "weight")
-    columns = {name: np.array([getattr(scale, name) for scale in scales]) for name in names}
-    for name in ("stationarity", "gap"):
-        values = [getattr(scale.certificate, name) for scale in scales]
-        if None not in values:
-            columns[name] = np.array(values)
-    return columns
-
-
 def _sorted_for(embedding: Any, distances: Any) -> Any:
     """Return sparse distances in the order that the neighbour graphs of scikit-learn expect."""
     if not sparse.issparse(distances) or isinstance(embedding, (DiffusionMap, Layout)):
@@ -1294,16 +1330,3 @@ def _expand_labels(labels: Labels, observed: Mask) -> Labels:
     everything = np.full(len(observed), -1)
     everything[observed] = labels
     return everything
-
-
-def _next_scale(
-    kept: Collection[tuple[int, int]], start: tuple[int, int], step: tuple[int, int]
-) -> tuple[int, int] | None:
-    """Return the nearest scale in a direction; None if there is none."""
-    ahead = [
-        (l, k)
-        for l, k in kept
-        if (n := max(l - start[0], k - start[1])) > 0
-        and (l, k) == (start[0] + n * step[0], start[1] + n * step[1])
-    ]
-    return min(ahead, default=None)

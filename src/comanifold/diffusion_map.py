@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._embedding.affinities import (
     affinities,
@@ -21,7 +21,7 @@ from ._embedding.affinities import (
 )
 from ._embedding.bandwidths import find_bandwidth
 from ._embedding.eigenvectors import leading_eigenvectors
-from ._estimators import levels_to_caller, unchanged_on_failure
+from ._estimators import levels_to_caller, unchanged_on_failure, validate_matrix
 from ._validation import check_choice, check_matrix, is_integer, masked_to_nan
 from .graphs import masked_distances
 
@@ -193,7 +193,7 @@ class DiffusionMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _distances(self, X: ArrayLike, *, reset: bool) -> Any:
         check_choice("metric", self.metric, ["masked", "precomputed"])
         precomputed = self.metric == "precomputed"
-        X = validate_data(
+        X = validate_matrix(
             self,
             masked_to_nan(X),
             reset=reset,

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
+
+from ._estimators import validate_matrix
 
 __all__ = ["Preprocessor"]
 
@@ -68,7 +70,7 @@ class Preprocessor(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.expm1(X) if self.log1p else X
 
     def _validate(self, X: ArrayLike, *, reset: bool) -> Array:
-        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+        return validate_matrix(self, X, reset=reset, dtype=np.float64)
 
     def _log1p(self, X: Array) -> Array:
         """Return log(1 + X), or X itself without `log1p`."""

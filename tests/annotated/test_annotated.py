@@ -252,6 +252,7 @@ def test_results_survive_a_file(adata, tmp_path):
         ({"n_connected": 1}, "n_connected must be an integer of at least 2, got 1"),
         ({"n_connected": 2.5}, "n_connected must be an integer of at least 2, got 2.5"),
         ({"traversal": "none"}, "traversal must be one of"),
+        ({"modality": "rna"}, "modality is for MuData, got modality='rna' and AnnData"),
     ],
 )
 def test_invalid_arguments_are_errors_and_change_nothing(adata, options, message):

@@ -108,3 +108,21 @@ def test_leiden_finds_the_groups(adata, board):
     pytest.importorskip("igraph", reason="clustering in scanpy needs igraph, which is GPL")
     sc.tl.leiden(adata, flavor="igraph", n_iterations=2, resolution=0.3, **_KEY)
     assert adjusted_rand_score(board.row_labels, adata.obs["leiden"]) > 0.9
+
+
+# The variables: all of this on the transpose.
+
+
+def test_genes_are_drawn_and_embedded_as_the_cells_are(adata):
+    genes = adata.T
+    ax = sc.pl.embedding(genes, basis="comanifold", color="comanifold_clusters", show=False)
+    drawn = [part.get_offsets() for part in ax.collections if len(part.get_offsets())]
+    assert {tuple(point) for point in np.concatenate(drawn)} == {
+        tuple(point) for point in adata.varm["comanifold"][:, :2]
+    }
+    sc.tl.umap(genes, **_KEY)
+    assert np.isfinite(genes.obsm["X_umap"]).all()
+    genes.uns["iroot"] = 0
+    sc.tl.diffmap(genes, n_comps=5, **_KEY)
+    assert genes.obsm["X_diffmap"].shape == (30, 5)
+    assert genes.obsp["comanifold_connectivities"].shape == (30, 30)

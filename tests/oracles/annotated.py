@@ -19,6 +19,7 @@ def annotated(X, labels=None):
 def assert_is_result(adata, model, key="comanifold"):
     np.testing.assert_array_equal(adata.obsm[f"X_{key}"], model.row_embedding_)
     np.testing.assert_array_equal(adata.varm[key], model.column_embedding_)
+    np.testing.assert_array_equal(adata.varm[f"X_{key}"], model.column_embedding_)
     np.testing.assert_array_equal(adata.layers[f"{key}_filled"], model.filled_)
     for mode, frame in (("row", adata.obs), ("column", adata.var)):
         clusters = model.find_clusters(mode)
