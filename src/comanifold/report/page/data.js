@@ -6,7 +6,8 @@ const page = JSON.parse(document.getElementById("data").textContent);
 const TYPES = { Float64Array, Float32Array, Int32Array, Uint16Array, Uint8Array };
 
 async function unpack(packed) {
-  const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
+  const letters = atob(packed.data), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new TYPES[packed.type](await new Response(stream).arrayBuffer());
 }
@@ -81,6 +82,22 @@ function estimateAt(scale) {
       return code === NO_VALUE ? NaN : inUnits(low + ((high - low) * code) / STEPS);
     });
   });
+}
+
+// The observed entries at full resolution, by rows in the organised order; null if the matrix is
+// too large. They take a while to unpack, so that is done when they are first asked for.
+let observedEntries;
+function fullResolution() {
+  if (!page.values) return Promise.resolve(null);
+  observedEntries ??= unpackAll(page.values).then(() => {
+    const { codes, low, step } = page.values, width = low.length, none = codes instanceof Uint8Array ? 255 : 65535;
+    const at = (row, column) => {
+      const code = codes[row * width + column];
+      return code === none ? NaN : low[column] + step[column] * code;
+    };
+    return { codes, low, step, none, at };
+  });
+  return observedEntries;
 }
 
 const shareObserved = (row, column) => page.matrix.share_observed[row * modes.columns.cells + column] / 255;
