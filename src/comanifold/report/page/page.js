@@ -32,6 +32,7 @@ const VIEWS = [
 
 // --- drawing ---
 
+const MOST_IN_SHORT_LEGEND = 10;
 let shown = [], pictureNotes = [], isDrawing = false;
 const lit = () => ({ rows: [...state.hovered.rows, ...state.found.rows], columns: [...state.hovered.columns, ...state.found.columns] });
 const colouring = (mode, by = state.colour[mode.key]) => colouringOf(mode, by, state.clusters[mode.key], state.selected[mode.other]);
@@ -52,8 +53,10 @@ function draw() {
       inners.push(`${mode.one}s, ${inner.brief ?? inner.text}`);
     }
     drawLegend(byId(`${mode.key}-legend`), current);
-    byId(`${mode.key}-legend`).classList.toggle("long", (current.chips?.length ?? 0) > 8);
+    const legend = byId(`${mode.key}-legend`), wasLong = legend.classList.contains("long");
+    const isLong = legend.classList.toggle("long", (current.chips?.length ?? 0) > MOST_IN_SHORT_LEGEND);
     drawEmbedding(mode, state.axes[mode.key], current, state.selected[mode.key], pointMarks(mode, state.axes[mode.key], lit()[mode.key]));
+    if (isLong !== wasLong && document.documentElement.dataset.ready) Plotly.Plots.resize(mode.key);
   }
   shown = matrixOf(state.view, state.scale);
   drawMatrix(shown, state.palette, bars, matrixMarks(state.selected, lit()));
@@ -241,6 +244,14 @@ function find(text) {
   drawMarks();
 }
 
+// What is selected needs no rings any more.
+function selectFound(text) {
+  const found = matchesOf(text);
+  if (isNothing(found)) return;
+  state.found = { rows: [], columns: [] };
+  choose(found);
+}
+
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
@@ -289,7 +300,7 @@ function listen() {
   on("view", "change", (view) => { state.view = view; draw(); });
   on("palette", "change", (palette) => { state.palette = palette; draw(); });
   on("find", "input", find);
-  byId("find").addEventListener("keydown", (event) => { if (event.key === "Enter" && !isNothing(state.found)) choose(state.found); });
+  byId("find").addEventListener("keydown", (event) => { if (event.key === "Enter") selectFound(event.target.value); });
   on("found-names", "change", () => choose(pickedMatches()));
   on("clear", "click", clearSelection);
   on("copy", "click", () => copyText(selectedNames(state.selected), tellSelection));
