@@ -67,7 +67,8 @@ def page_data(
         check_names(column_names, known[1], mode="column", size=shape[1]),
     ]
     layouts = check_layouts(layouts, shape)
-    has_scales = hasattr(model, "row_linkage_")
+    # Computed at each access, in seconds for very many rows.
+    trees = [getattr(model, f"{mode}_linkage_", None) for mode in ("row", "column")]
     values = pack_observed(model.data_[np.ix_(model.row_order_, model.column_order_)], max_entries)
     return {
         "title": "Co-manifold report" if title is None else str(title),
@@ -84,6 +85,7 @@ def page_data(
         },
         "rows": {
             **_mode_data(model, "row", names[0], annotations["rows"], steps[0]),
+            "clusters": cluster_data(model, "row", trees[0]),
             "layouts": [
                 _layout_data(name, coordinates[0][model.row_order_])
                 for name, coordinates in layouts.items()
@@ -91,6 +93,7 @@ def page_data(
         },
         "columns": {
             **_mode_data(model, "column", names[1], annotations["columns"], steps[1]),
+            "clusters": cluster_data(model, "column", trees[1]),
             "layouts": [
                 _layout_data(name, coordinates[1][model.column_order_])
                 for name, coordinates in layouts.items()
@@ -102,7 +105,7 @@ def page_data(
         if values is not None
         else {f"{mode}s": distinguishing_data(model, mode) for mode in ("row", "column")},
         "scales": _scale_records(model),
-        "estimates": scale_data(model, steps, max_values) if has_scales else None,
+        "estimates": scale_data(model, steps, max_values) if trees[0] is not None else None,
         "first_scale": _first_scale(model),
         "held_out": _held_out(
             compare_held_out(model, only_means=True) if errors is None else errors
@@ -116,7 +119,7 @@ def page_data(
 def _mode_data(
     model: "CoManifold", mode: str, names: list[str], annotations: dict[str, list[Any]], step: int
 ) -> dict[str, Any]:
-    """Return names, embedding, colourings and clusters of the rows or columns."""
+    """Return names, embedding and colourings of the rows or columns."""
     order = getattr(model, f"{mode}_order_")
     eigenvalues = getattr(model, f"{mode}_eigenvalues_", None)
     # The page has the clusters found in any case.
@@ -133,7 +136,6 @@ def _mode_data(
         "axis": TITLES.get(embedding, TITLES["diffusion"]),
         "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
         "colourings": [in_order(made, order) for made in colourings(names, others)],
-        "clusters": cluster_data(model, mode),
         "cell_size": step,
         "point_step": -(-len(order) // _MAX_POINTS),
     }
