@@ -10,12 +10,12 @@ const RAMPS = {
 // the smallest distance in OKLab: to each other, also as seen without red or green cones, to the
 // other palette, to grey and to the backgrounds of both themes.
 const ANNOTATION_COLOURS = [
-  "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#6c240c", "#30fce4", "#0024a8",
-  "#6c006c", "#8478fc", "#84606c", "#b41830", "#c0309c", "#ccccb4", "#783ccc", "#3cd860", "#fcb4fc", "#546000",
+  "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#00fcf0", "#605400", "#900078",
+  "#7860fc", "#3c30cc", "#846078", "#c0ccc0", "#a82400", "#d860fc", "#60c000", "#d80c84", "#fcb4fc", "#3cfc6c",
 ];
 const CLUSTER_COLOURS = [
-  "#332288", "#e8746a", "#00cc9c", "#4890f0", "#900024", "#cccc00", "#90600c", "#78d8f0", "#00786c", "#6cfc9c",
-  "#9c6cb4", "#4854b4", "#549c9c", "#c03c6c", "#a89c18", "#902490", "#d890fc", "#3c9000", "#fcb478", "#005424",
+  "#5b54c8", "#e8746a", "#00cc9c", "#c01848", "#a8d818", "#009cc0", "#006c48", "#9084fc", "#6cd8fc", "#005484",
+  "#b4f0b4", "#00a830", "#9c789c", "#6c3c60", "#a83ca8", "#d8a8c0", "#f06ccc", "#905418", "#fcc060", "#a8a848",
 ];
 const OTHER = "#9aa0a6";
 

@@ -135,6 +135,7 @@ function drawComparison(state) {
   byId("compare-csv").disabled = !lines.length;
   byId("compare-figure").hidden = !lines.length || !compared;
   byId("compare-others").textContent = group ? `from the other ${group.mode.key}?` : "";
+  if (!lines.length || !compared) byId("compare-how").textContent = "";
   if (!group) {
     byId("compare-table").replaceChildren();
     byId("compare-text").textContent = "There is no group to compare: there is one cluster of rows and one of columns. Select rows or columns in an embedding.";
@@ -157,25 +158,45 @@ function drawComparison(state) {
   if (lines.length && compared) drawStrips(state, group, lines.slice(0, MOST_PLOTTED), compared);
 }
 
-// Observed values inside and outside of the group, in standard deviations from the mean outside.
+// Quartiles, and the shares of 5% and 95%, of each list of values.
+function boxOf(lists) {
+  const sorted = lists.map((values) => Float64Array.from(values).sort());
+  const quantile = (share) => sorted.map((values) => {
+    const at = share * (values.length - 1), low = Math.floor(at), high = Math.ceil(at);
+    return values[low] + (at - low) * (values[high] - values[low]);
+  });
+  return { lowerfence: quantile(0.05), q1: quantile(0.25), median: quantile(0.5), q3: quantile(0.75), upperfence: quantile(0.95), y: range(lists.length) };
+}
+
+// Observed values inside and outside of the group, in standard deviations from the mean outside:
+// all of them if they are few, and boxes in any case.
 function drawStrips(state, { mode, name, points, cluster }, lines, { inside, at, isAveraged }) {
-  const isRows = mode.key === "rows", other = modes[mode.other];
-  const sides = [0, 1].map(() => ({ x: [], y: [], text: [] }));
+  const isRows = mode.key === "rows", other = modes[mode.other], isFew = inside.length <= FEW_POINTS;
+  const sides = [0, 1].map(() => lines.map(() => ({ values: [], points: [] })));
   lines.forEach(({ feature, outside, deviation }, line) => {
     for (let point = 0; point < inside.length; point++) {
-      const value = isRows ? at(point, feature) : at(feature, point), side = sides[inside[point]];
+      const value = isRows ? at(point, feature) : at(feature, point), side = sides[inside[point]][line];
       if (Number.isNaN(value)) continue;
-      side.x.push((value - outside) / (deviation || 1));
-      side.y.push(line);
-      side.text.push(`${asText(isAveraged ? cellName(mode, point) : mode.names[point])}<br>${short(value)}`);
+      side.values.push((value - outside) / (deviation || 1));
+      side.points.push(point);
     }
   });
-  const colour = groupColour(state, mode, points, cluster), showAll = inside.length <= FEW_POINTS;
+  const pointText = (line, point) => {
+    const value = isRows ? at(point, lines[line].feature) : at(lines[line].feature, point);
+    return `${asText(isAveraged ? cellName(mode, point) : mode.names[point])}<br>${short(value)}`;
+  };
+  const values = (side) => (isFew ? {
+    x: side.flatMap((strip) => strip.values), y: side.flatMap((strip, line) => strip.values.map(() => line)),
+    text: side.flatMap((strip, line) => strip.points.map((point) => pointText(line, point))), boxpoints: "all",
+  } : boxOf(side.map((strip) => strip.values)));
+  const colour = groupColour(state, mode, points, cluster);
   const trace = (side, text, tint) => ({
-    type: "box", orientation: "h", ...sides[side], name: text, offsetgroup: text, alignmentgroup: "all", boxpoints: showAll ? "all" : false,
+    type: "box", orientation: "h", ...values(sides[side]), name: text, offsetgroup: text, alignmentgroup: "all",
     jitter: 0.7, pointpos: 0, marker: { color: tint, size: 3.5, opacity: 0.75 }, line: { color: tint, width: 1.3 },
-    fillcolor: `rgba(${channels(tint).join(",")},0.25)`, hoveron: "points", hovertemplate: "%{text}<extra></extra>", whiskerwidth: 0.5,
+    fillcolor: `rgba(${channels(tint).join(",")},0.25)`, hoveron: isFew ? "points" : "boxes", hovertemplate: isFew ? "%{text}<extra></extra>" : "", whiskerwidth: 0.5,
   });
+  document.getElementById("compare-how").textContent = isFew
+    ? "Points: the observed entries; boxes: their quartiles." : "Boxes: quartiles of the observed entries; whiskers: from 5% to 95% of them.";
   const labels = lines.map(({ feature }) => asText(shortened(featureName(other, feature, isAveraged))));
   const base = plotLayout();
   const layout = {

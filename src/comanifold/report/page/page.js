@@ -32,7 +32,7 @@ const VIEWS = [
 
 // --- drawing ---
 
-const MOST_IN_SHORT_LEGEND = 10;
+const MOST_IN_SHORT_LEGEND = 10, MOST_RINGS = 500;
 let shown = [], pictureNotes = [], isDrawing = false;
 const lit = () => ({ rows: [...state.hovered.rows, ...state.found.rows], columns: [...state.hovered.columns, ...state.found.columns] });
 const colouring = (mode, by = state.colour[mode.key]) => colouringOf(mode, by, state.clusters[mode.key], state.selected[mode.other]);
@@ -238,9 +238,11 @@ function axisOptions(mode) {
 }
 
 function find(text) {
-  state.found = matchesOf(text);
-  listMatches(state.found);
-  byId("found").textContent = text.trim() ? `${plural(state.found.rows.length, "row")}, ${plural(state.found.columns.length, "column")}` : "";
+  const found = matchesOf(text), isMany = Math.max(found.rows.length, found.columns.length) > MOST_RINGS;
+  listMatches(found);
+  for (const key of Object.keys(modes)) state.found[key] = found[key].slice(0, MOST_RINGS);
+  const counts = `${plural(found.rows.length, "row")}, ${plural(found.columns.length, "column")}`;
+  byId("found").textContent = text.trim() ? `${counts}${isMany ? `; the first ${MOST_RINGS} are marked` : ""}` : "";
   drawMarks();
 }
 
