@@ -11,11 +11,14 @@ _HOMES = {
     "CoCluster": "co_clustering",
     "CoClustering": "solvers",
     "CoManifold": "co_manifold",
+    "Comparison": "comparison",
+    "ComparisonProgress": "comparison",
     "DiffusionMap": "diffusion_map",
     "FitProgress": "_fit.progress",
     "Graph": "graphs",
     "Scale": "solvers",
     "co_cluster": "co_clustering",
+    "compare": "comparison",
     "dual_bound": "solvers",
     "masked_distances": "graphs",
     "objective": "solvers",
@@ -38,6 +41,8 @@ __all__ = [
     "CoCluster",
     "CoClustering",
     "CoManifold",
+    "Comparison",
+    "ComparisonProgress",
     "DiffusionMap",
     "FitProgress",
     "Graph",
@@ -45,6 +50,7 @@ __all__ = [
     "annotated",
     "baselines",
     "co_cluster",
+    "compare",
     "datasets",
     "dual_bound",
     "masked_distances",
@@ -74,6 +80,7 @@ if TYPE_CHECKING:
     from ._fit.progress import FitProgress
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
+    from .comparison import Comparison, ComparisonProgress, compare
     from .diffusion_map import DiffusionMap
     from .graphs import Graph, masked_distances
     from .solvers import Certificate, CoClustering, Scale, dual_bound, objective
