@@ -17,6 +17,7 @@ _HOMES = {
     "FitProgress": "_fit.progress",
     "Graph": "graphs",
     "Scale": "solvers",
+    "Summary": "_summary",
     "co_cluster": "co_clustering",
     "compare": "comparison",
     "dual_bound": "solvers",
@@ -47,6 +48,7 @@ __all__ = [
     "FitProgress",
     "Graph",
     "Scale",
+    "Summary",
     "annotated",
     "baselines",
     "co_cluster",
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
         trees,
     )
     from ._fit.progress import FitProgress
+    from ._summary import Summary
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
     from .comparison import Comparison, ComparisonProgress, compare

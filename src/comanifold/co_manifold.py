@@ -64,6 +64,7 @@ from ._fit.state import FittedState, ModeState
 from ._fit.sweep import Blocks
 from ._io.model_format import read_model, write_model
 from ._parallel import single_threaded_blas
+from ._summary import Summary, summarise
 from ._tasks import Task, Tasks
 from ._validation import (
     check_choice,
@@ -79,7 +80,7 @@ from ._validation import (
     sparse_to_nan,
 )
 from .diffusion_map import DiffusionMap
-from .model_selection import hold_out
+from .model_selection import HeldOutErrors, hold_out
 from .penalties import Penalty, get_penalty, rescale
 from .solvers import TRAVERSALS
 from .trees import PartitionTree
@@ -1164,6 +1165,50 @@ class CoManifold(
         other = "feature_names_in_" if mode == "row" else "row_names_in_"
         names = np.asarray(getattr(self, other, np.arange(X.shape[1])))
         return {"cluster": groups[table.pop("cluster")], "name": names[table["index"]], **table}
+
+    def summary(
+        self,
+        *,
+        n_features: int = 3,
+        compare: bool = True,
+        errors: HeldOutErrors | None = None,
+    ) -> Summary:
+        """Return what was found, in plain words (`print`) and as a dict (`Summary.as_dict`).
+
+        The size, clusters and how sure they are, evidence of structure, what distinguishes each
+        cluster, errors on held-out entries, warnings, and what to do next.
+
+        Parameters
+        ----------
+        n_features : int, default=3
+            Columns (or rows) that are named for each cluster.
+        compare : bool, default=True
+            Compare the error on held-out entries with those of KNN and SoftImpute, which takes
+            less time than the fit, unless the matrix is too large; else with means only.
+        errors : HeldOutErrors, optional
+            Errors to show that have been measured already, such as those of
+            `comanifold.model_selection.held_out_errors`. If nothing is missing the fit holds out
+            nothing, and has none of its own.
+
+        Returns
+        -------
+        summary : Summary
+
+        Examples
+        --------
+        >>> from comanifold import CoManifold
+        >>> from comanifold.datasets import make_checkerboard, remove_entries
+        >>> X = remove_entries(make_checkerboard(40, 30, random_state=0).X, 0.3, random_state=0)
+        >>> summary = CoManifold().fit(X).summary()
+        >>> print(summary)
+        40 rows × 30 columns, 30% missing
+          clusters     rows: 4 clusters (100% of the rows stay in theirs if half of the columns ...
+        ...
+        >>> summary.as_dict()["clusters"]["rows"]["number"]
+        4
+        """
+        check_is_fitted(self)
+        return summarise(self, n_features=n_features, compare=compare, errors=errors)
 
     def _checked_mode(self, mode: str, n_clusters: int | None) -> tuple[ModeState, Mask]:
         """Return the state of a mode and which of its points are observed."""
