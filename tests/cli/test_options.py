@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from comanifold.cli._options import Output, ProgressBar, RunBar, duration, plain_errors
+from comanifold.cli._output import Output, ProgressBar, RunBar, duration, plain_errors
 
 SECTIONS = {
     "fit": ["Results", "Preprocessing", "Reading the table", "Model", "Output options"],

@@ -7,11 +7,13 @@ from types import FrameType
 import click
 
 from .. import __version__
+from ._compare import compare
+from ._completion import completion
 from ._fit import demo, fit
 from ._impute import impute, transform
 from ._inspect import inspect
+from ._pages import report
 from ._reproduce import reproduce
-from ._results import report
 
 __all__ = ["commands", "main"]
 
@@ -25,7 +27,11 @@ class _Interrupted(KeyboardInterrupt):
         self.exit_code = 128 + number
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 success, 1 error (the message says which), 2 wrong usage, 130 "
+    "interrupted with Ctrl-C, 143 terminated.",
+)
 @click.version_option(__version__, prog_name="comanifold")
 def commands() -> None:
     """Embed, cluster and fill in a matrix with missing entries, by rows and columns at once.
@@ -34,7 +40,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, inspect, fit, impute, transform, report, reproduce):
+for command in (demo, inspect, fit, compare, impute, transform, report, reproduce, completion):
     commands.add_command(command)
 
 
