@@ -1245,7 +1245,7 @@ class CoManifold(
         l, k : int, optional
             A scale to fill in the matrix with, and to take clusters from.
         **options
-            See `comanifold.plotting.overview`.
+            Such as `annotations` and `width`; see `comanifold.plotting.overview`.
 
         Returns
         -------

@@ -83,13 +83,42 @@ def test_labels_are_drawn_as_plain_text(name, legend):
     ax.figure.canvas.draw()  # would fail on half a formula
 
 
-def test_long_labels_are_truncated_and_long_legends_cut(legend):
-    points = np.random.default_rng(0).normal(size=(30, 2))
-    ax = plotting.embedding(points, labels=[f"{i:02d}" + "x" * 90 for i in range(30)])
+def test_of_many_labels_the_most_frequent_have_colours_and_the_rest_is_grey(legend):
+    points = np.random.default_rng(0).normal(size=(55, 2))
+    labels = [f"{i:02d}" for i in [*range(30), *range(5, 30)]]
+    ax = plotting.embedding(points, labels=labels)
     shown = legend(ax)
-    assert len(shown) == 21
-    assert shown[-1] == "and 10 more"
-    assert max(map(len, shown)) < 30
+    assert len(shown) == 25
+    assert shown[-1] == "6 others"
+    # All that occur twice are named, apart from one.
+    assert set(shown[:-1]) <= set(labels[30:])
+    colours = ax.collections[0].get_facecolors()
+    np.testing.assert_allclose(colours[:5], [to_rgba("#8A8A8A")] * 5)
+    named = [i for i, label in enumerate(labels) if label in shown]
+    assert len(np.unique(colours[named], axis=0)) == 24
+    assert to_rgba("#8A8A8A") not in {tuple(colour) for colour in colours[named]}
+
+
+def test_long_labels_are_elided_to_the_room_there_is():
+    points = np.random.default_rng(0).normal(size=(6, 2))
+    names = [f"{i} {'W' * 90}" for i in range(3)] + [f"{i} {'i' * 90}" for i in range(3)]
+    for width in (None, "single", 60):
+        ax = plotting.embedding(points, labels=names, width=width)
+        figure = ax.figure
+        figure.draw_without_rendering()
+        texts = ax.get_legend().get_texts()
+        assert all(text.get_text().endswith("…") for text in texts)
+        box = ax.get_legend().get_window_extent()
+        assert box.x1 <= figure.bbox.x1
+        assert ax.get_window_extent().width > 0.3 * figure.bbox.width
+    wide, narrow = (max(len(t.get_text()) for t in texts if c in t.get_text()) for c in "Wi")
+    assert narrow > wide + 5  # measured, not counted
+
+
+def test_labels_are_in_natural_order(legend):
+    points = np.random.default_rng(0).normal(size=(5, 2))
+    ax = plotting.embedding(points, labels=["day 10", "day 2", "day 1", "a", "day 2"])
+    assert legend(ax) == ["a", "day 1", "day 2", "day 10"]
 
 
 def test_twenty_four_labels_have_distinct_colours():
@@ -126,3 +155,20 @@ def test_invalid_arguments_raise_before_a_figure_is_made(model, options, message
     with pytest.raises(ValueError, match=message):
         plotting.embedding(model, **options)
     assert not plt.get_fignums()
+
+
+@pytest.mark.parametrize(("width", "mm"), [("single", 89), ("double", 183), (120, 120)])
+def test_new_figures_have_the_width_of_a_journal(model, width, mm):
+    ax = plotting.embedding(model, width=width)
+    assert ax.figure.get_figwidth() * 25.4 == pytest.approx(mm)
+    assert ax.xaxis.label.get_fontsize() == 7.0
+
+
+def test_widths_are_validated(model):
+    for wrong in ("triple", 10, True, np.inf):
+        with pytest.raises(ValueError, match='width must be "single", "double" or a number'):
+            plotting.embedding(model, width=wrong)
+    assert not plt.get_fignums()
+    ax = plt.subplots()[1]
+    with pytest.raises(ValueError, match="width is that of a new figure"):
+        plotting.embedding(model, width="single", ax=ax)

@@ -16,6 +16,7 @@ from ._style import (
     GREY,
     Array,
     Palette,
+    Width,
     axes_to_draw_on,
     check_model,
     colours_of,
@@ -41,6 +42,7 @@ def embedding(
     palette: Palette | None = None,
     size: float | None = None,
     legend: bool = True,
+    width: Width = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the points of an embedding, with both axes to the same scale.
@@ -63,11 +65,14 @@ def embedding(
     components : pair of int, default=(0, 1)
         The coordinates to draw. A single one is drawn against the rank of the points.
     palette : dict, optional
-        The colour of each label. By default the same labels always have the same colours.
+        The colour of each label. By default the same labels always have the same colours, and of
+        more than 24 the most frequent have colours of their own.
     size : float, optional
         Of a point, in square points. By default the more there are, the smaller.
     legend : bool, default=True
         Whether to explain the colours, in a legend or a colour bar.
+    width : "single", "double" or float, optional
+        Width of a new figure: one or two columns of a journal (89 and 183 mm), or a number in mm.
     ax : Axes, optional
         Where to draw; by default on a new figure.
 
@@ -97,7 +102,7 @@ def embedding(
         colours = colours_of(labels, palette)
     elif values is not None:
         colours = values
-    with axes_to_draw_on(ax) as ax:
+    with axes_to_draw_on(ax, width=width) as ax:
         shown = draw_points(
             ax, points, components, colours=colours, noun=noun, axis=title, size=size
         )

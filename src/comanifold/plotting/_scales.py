@@ -1,39 +1,27 @@
-"""Plots over the scales of a fit (numbers by scale, eigenvalues, convergence), and the overview."""
+"""Plots over the scales of a fit: numbers by scale, eigenvalues, convergence."""
 
 import warnings
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .._validation import check_choice, restrict_to_observed
 from ..diffusion_map import DiffusionMap
 from ..solvers import CoClustering
-from ._embedding import axis_name, draw_points
-from ._matrix import cluster_colours, colour_bar, draw_bar, show_entries
 from ._style import (
-    ALONG,
     AMOUNT,
     BLUE,
     MODES,
-    SETTINGS,
     VERMILION,
     Array,
-    Palette,
+    Width,
     axes_to_draw_on,
     check_model,
-    check_scale,
-    clusters_at,
-    colours_of,
-    draw_legend,
-    labels_of_modes,
     of_mode,
-    palette_of,
 )
 
 # Columns of `scales_` that `surface` draws, and their names on the colour bar.
@@ -49,7 +37,12 @@ _STYLES = {"row": {"color": BLUE, "marker": "o"}, "column": {"color": VERMILION,
 
 
 def surface(
-    model: Any, *, what: str = "n_row_clusters", legend: bool = True, ax: Axes | None = None
+    model: Any,
+    *,
+    what: str = "n_row_clusters",
+    legend: bool = True,
+    width: Width = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw a number for each scale (pair of costs) that was solved.
 
@@ -62,6 +55,8 @@ def surface(
         The number to draw.
     legend : bool, default=True
         Whether to draw the colour bar.
+    width : "single", "double" or float, optional
+        Width of a new figure: one or two columns of a journal (89 and 183 mm), or a number in mm.
     ax : Axes, optional
         Where to draw; by default on a new figure.
 
@@ -83,7 +78,7 @@ def surface(
     values = np.full((np.ptp(rows) + 1, np.ptp(columns) + 1), np.nan)
     values[rows - rows.min(), columns - columns.min()] = model.scales_[what]
     ticks = _ticks(values) if what != "weight" else []
-    with axes_to_draw_on(ax) as ax:
+    with axes_to_draw_on(ax, width=width) as ax:
         image = ax.imshow(
             values,
             cmap=AMOUNT,
@@ -126,7 +121,12 @@ def _ticks(values: Array) -> list[float]:
 
 
 def spectrum(
-    model: Any, *, mode: str = "both", n_eigenvalues: int = 10, ax: Axes | None = None
+    model: Any,
+    *,
+    mode: str = "both",
+    n_eigenvalues: int = 10,
+    width: Width = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the leading eigenvalues of the diffusion maps, without the constant one.
 
@@ -139,6 +139,8 @@ def spectrum(
     mode : {"row", "column", "both"}, default="both"
     n_eigenvalues : int, default=10
         Number of eigenvalues to draw, at most.
+    width : "single", "double" or float, optional
+        Width of a new figure: one or two columns of a journal (89 and 183 mm), or a number in mm.
     ax : Axes, optional
         Where to draw; by default on a new figure.
 
@@ -161,7 +163,7 @@ def spectrum(
             f"{model.embedding_name_} has no spectrum: only diffusion maps, "
             'embedding="diffusion", have one'
         )
-    with axes_to_draw_on(ax) as ax:
+    with axes_to_draw_on(ax, width=width) as ax:
         for which in MODES if mode == "both" else [mode]:
             shown = of_mode(model, which, "eigenvalues")
             values = _eigenvalues(model, which, max(n_eigenvalues, len(shown)))
@@ -196,7 +198,7 @@ def _eigenvalues(model: Any, mode: str, n_eigenvalues: int) -> Array:
         return longer.fit(distances).eigenvalues_
 
 
-def convergence(result: Any, *, ax: Axes | None = None) -> Axes:
+def convergence(result: Any, *, width: Width = None, ax: Axes | None = None) -> Axes:
     """Draw the convergence of one solution, or of all scales of a fit.
 
     Parameters
@@ -204,6 +206,8 @@ def convergence(result: Any, *, ax: Axes | None = None) -> Axes:
     result : CoClustering or CoManifold
         For the result of `co_cluster`, its objective by iteration. For a fitted model, the
         stationarity residual of each scale (see `Certificate`) and the tolerance.
+    width : "single", "double" or float, optional
+        Width of a new figure: one or two columns of a journal (89 and 183 mm), or a number in mm.
     ax : Axes, optional
         Where to draw; by default on a new figure.
 
@@ -221,7 +225,7 @@ def convergence(result: Any, *, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(result, CoClustering):
         check_model(result)
-    with axes_to_draw_on(ax) as ax:
+    with axes_to_draw_on(ax, width=width) as ax:
         if isinstance(result, CoClustering):
             _draw_history(ax, result)
         else:
@@ -259,126 +263,3 @@ def _draw_residuals(ax: Axes, model: Any) -> None:
     if not met.all():
         ax.plot(number[~met], residuals[~met], "x", color=VERMILION, ms=5, label="not converged")
         ax.legend(loc="upper left")
-
-
-def overview(
-    model: Any,
-    *,
-    row_labels: ArrayLike | None = None,
-    column_labels: ArrayLike | None = None,
-    l: int | None = None,
-    k: int | None = None,
-    palette: Palette | None = None,
-    name: str = "value",
-    figure: Any = None,
-) -> Any:
-    """Draw a fitted model as one figure: matrices, embeddings, scales, spectrum, convergence.
-
-    The matrix is drawn as given, organised, and filled in. Bars at its sides have the colours of
-    the points in the embeddings: by label if given, else by cluster at the scale (l, k) if given,
-    else by `row_labels_` or `column_labels_` if there is more than one cluster (their number is in
-    the title), else by position in the organised order.
-
-    Parameters
-    ----------
-    model : CoManifold
-    row_labels, column_labels : array-like, optional
-        The group of each row and column.
-    l, k : int, optional
-        A scale: the matrix is filled in by that scale alone, and a mode without labels is coloured
-        by its clusters. Needs a fit with `keep_scales`.
-    palette : dict, optional
-        The colour of each label, of rows and of columns.
-    name : str, default="value"
-        Label of the colour bar of the matrices.
-    figure : Figure or SubFigure, optional
-        Where to draw; by default a new one. It should have a constrained layout.
-
-    Returns
-    -------
-    figure : Figure or SubFigure
-    """
-    check_model(model)
-    at = check_scale(l, k)
-    labels = labels_of_modes(model, row_labels, column_labels)
-    palette = palette_of(*labels.values()) if palette is None else palette
-    colours = {mode: _colours(model, mode, labels[mode], at, palette) for mode in MODES}
-    nouns = {
-        mode: f"{mode}s in {_n_clusters(model, mode)} clusters"
-        if labels[mode] is None and at is None and _n_clusters(model, mode) > 1
-        else f"{mode}s"
-        for mode in MODES
-    }
-    with mpl.rc_context(SETTINGS):
-        if figure is None:
-            import matplotlib.pyplot as plt
-
-            figure = plt.figure(figsize=(12.0, 7.6), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, height_ratios=[1.0, 1.05])
-        _draw_matrices(top, model, colours, at, name)
-        left, right = bottom.subfigures(1, 2, width_ratios=[1.75, 1.4])
-        for ax, mode in zip(left.subplots(1, 2), MODES, strict=True):
-            points = of_mode(model, mode, "embedding")
-            components = (0, 1)[: points.shape[1]]
-            draw_points(
-                ax,
-                points,
-                components,
-                colours=colours[mode],
-                noun=nouns[mode],
-                axis=axis_name(model),
-            )
-            if labels[mode] is not None:
-                draw_legend(ax, labels[mode], palette, below=True)
-        _draw_scales(right.subplots(2, 2), model)
-    return figure
-
-
-def _colours(
-    model: Any, mode: str, labels: list[Any] | None, at: tuple[int, int] | None, palette: Palette
-) -> list[Any]:
-    """Return the colour of each row or column: by label, cluster, or position."""
-    if labels is not None:
-        return colours_of(labels, palette)
-    if at is not None:
-        return cluster_colours(model, mode, clusters_at(model, mode, at), light=bool(palette))
-    if _n_clusters(model, mode) > 1:
-        clusters = of_mode(model, mode, "labels").tolist()
-        return cluster_colours(model, mode, clusters, light=bool(palette))
-    rank = np.argsort(of_mode(model, mode, "order"))
-    return list(ALONG(rank / max(len(rank) - 1, 1))[:, :3])
-
-
-def _n_clusters(model: Any, mode: str) -> int:
-    """Return the number of clusters of the model."""
-    return int(of_mode(model, mode, "labels").max()) + 1
-
-
-def _draw_matrices(
-    figure: Any, model: Any, colours: dict[str, list[Any]], at: tuple[int, int] | None, name: str
-) -> None:
-    """Draw the matrix as given, organised, and filled in."""
-    kinds = (
-        {"organised": False, "filled": False},
-        {"organised": True, "filled": False},
-        {"organised": True, "filled": True, "at": at},
-    )
-    axes = figure.subplots(1, len(kinds))
-    images = []
-    for ax, kind in zip(axes, kinds, strict=True):
-        images.append(show_entries(ax, model, **kind))
-        for mode in MODES:
-            draw_bar(ax, model, mode, colours[mode], organised=kind["organised"])
-    bar = {"fraction": 0.03, "pad": 0.01, "aspect": 30}
-    colour_bar(axes, images[0], filled=False, name=name, **bar)
-
-
-def _draw_scales(axes: Any, model: Any) -> None:
-    """Draw clusters by scale, the spectrum if there is one, and the convergence."""
-    surface(model, what="n_row_clusters", ax=axes[0, 0])
-    surface(model, what="n_column_clusters", ax=axes[0, 1]).set_ylabel("")
-    if has_spectrum(model):
-        spectrum(model, ax=axes[1, 0])
-    else:
-        surface(model, what="weight", ax=axes[1, 0])
-    convergence(model, ax=axes[1, 1])
