@@ -27,6 +27,13 @@ def unpack(packed):
     return np.frombuffer(raw, dtype=TYPES[packed["type"]])
 
 
+def observed_on_page(packed):
+    """The observed entries of the page, in the organised order."""
+    low, step = unpack(packed["low"]), unpack(packed["step"])
+    codes = unpack(packed["codes"]).reshape(-1, len(low))
+    return np.where(codes == np.iinfo(codes.dtype).max, np.nan, low + step * codes)
+
+
 def picture(page):
     """The matrix as it is drawn, in the organised order."""
     rows = page.evaluate("""() => document.getElementById("matrix").data[0].z.map((row) =>
@@ -39,6 +46,8 @@ def drawn(page, plot, what):
 
 
 def slide(page, which, step):
+    """Move a slider; it is among the scales, which are closed at first."""
+    page.evaluate("document.getElementById('scale-controls').open = true")
     page.locator(f"#{which}-scale").fill(str(step))
 
 

@@ -18,14 +18,9 @@ from comanifold._embedding.structure import structure_summary
 from comanifold.datasets import make_linkage, remove_entries
 from comanifold.model_selection import HeldOutErrors
 from comanifold.report import write_report
-from comanifold.report._report import (
-    check_annotations,
-    check_names,
-    colourings,
-    in_order,
-    json_for_html,
-    page_data,
-)
+from comanifold.report._colourings import check_annotations, check_names, colourings, in_order
+from comanifold.report._page_data import page_data
+from comanifold.report._report import json_for_html
 
 
 def estimate_on_page(data, scale):

@@ -6,7 +6,8 @@ const page = JSON.parse(document.getElementById("data").textContent);
 const TYPES = { Float64Array, Float32Array, Int32Array, Uint16Array, Uint8Array };
 
 async function unpack(packed) {
-  const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
+  const letters = atob(packed.data), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new TYPES[packed.type](await new Response(stream).arrayBuffer());
 }
@@ -17,7 +18,12 @@ async function unpackAll(holder) {
   }
 }
 
-await Promise.all([page.rows, page.columns, page.matrix, page.estimates ?? {}].map(unpackAll));
+// Also what is packed one level deeper: layouts and clusters.
+const packedParts = [page.rows, page.columns, page.matrix, page.estimates ?? {}];
+for (const { layouts, clusters } of [page.rows, page.columns]) {
+  packedParts.push(...layouts, clusters, clusters.found, clusters.k_means ?? {});
+}
+await Promise.all(packedParts.map(unpackAll));
 
 const hasScales = page.estimates !== null;
 const modes = {
@@ -31,6 +37,12 @@ function element(tag, content = [], properties = {}) {
   return made;
 }
 
+function button(text, act, properties = {}) {
+  const made = element("button", text, { type: "button", ...properties });
+  made.addEventListener("click", act);
+  return made;
+}
+
 // Math.min(...values) fails on very many of them.
 const lowest = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
 const highest = (values) => values.reduce((high, value) => Math.max(high, value), -Infinity);
@@ -39,6 +51,9 @@ const range = (size) => Array.from({ length: size }, (_, i) => i);
 const cellOf = (mode, point) => Math.floor(point / mode.cell_size);
 const coordinate = (mode, point, axis) => mode.embedding[point * mode.n_components + axis];
 const plural = (count, one) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
+const percent = (share) => `${Math.round(100 * share)}%`;
+// a2 before a10.
+const naturally = new Intl.Collator("en", { numeric: true }).compare;
 const short = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))) : "none");
 
 function membersOf(mode, cell) {
@@ -81,6 +96,22 @@ function estimateAt(scale) {
       return code === NO_VALUE ? NaN : inUnits(low + ((high - low) * code) / STEPS);
     });
   });
+}
+
+// The observed entries at full resolution, by rows in the organised order; null if the matrix is
+// too large. They take a while to unpack, so that is done when they are first asked for.
+let observedEntries;
+function fullResolution() {
+  if (!page.values) return Promise.resolve(null);
+  observedEntries ??= unpackAll(page.values).then(() => {
+    const { codes, low, step } = page.values, width = low.length, none = codes instanceof Uint8Array ? 255 : 65535;
+    const at = (row, column) => {
+      const code = codes[row * width + column];
+      return code === none ? NaN : low[column] + step[column] * code;
+    };
+    return { codes, low, step, none, at };
+  });
+  return observedEntries;
 }
 
 const shareObserved = (row, column) => page.matrix.share_observed[row * modes.columns.cells + column] / 255;
