@@ -8,8 +8,9 @@ from typing import Any
 # {"rows" or "columns": {name: one value for each row or column}}
 Annotations = dict[str, dict[str, list[Any]]]
 
-# A figure is coloured by at most so many groups.
+# Groups by which a figure is coloured, and annotations of each mode that it shows, at most.
 _MAX_GROUPS = 20
+_MAX_IN_FIGURES = 3
 
 
 def merge_annotations(first: Annotations, second: Annotations) -> Annotations:
@@ -34,18 +35,28 @@ def read_all_annotations(
     return found, notes
 
 
-def groups_to_colour_by(added: Annotations) -> dict[str, str]:
-    """Return the first annotation of each mode that divides it into groups, by mode."""
-    chosen = {}
-    for mode, columns in added.items():
-        names = [name for name, values in columns.items() if 1 < _n_groups(values) <= _MAX_GROUPS]
-        if names:
-            chosen[mode] = names[0]
-    return chosen
+def annotations_of_figures(added: Annotations) -> dict[str, list[str]]:
+    """Return the first annotations of each mode that are groups or numbers, by mode."""
+    chosen = {
+        mode: [
+            name for name, values in columns.items() if is_grouping(values) or _is_numeric(values)
+        ]
+        for mode, columns in added.items()
+    }
+    return {mode: names[:_MAX_IN_FIGURES] for mode, names in chosen.items() if names}
 
 
-def _n_groups(values: list[Any]) -> int:
-    return len({value for value in values if value != "" and value == value})
+def is_grouping(values: list[Any]) -> bool:
+    """Whether an annotation divides rows or columns into a few groups."""
+    return 1 < len({value for value in values if not _is_empty(value)}) <= _MAX_GROUPS
+
+
+def _is_numeric(values: list[Any]) -> bool:
+    return all(isinstance(value, float) for value in values)
+
+
+def _is_empty(value: Any) -> bool:
+    return value == "" or (isinstance(value, float) and math.isnan(value))
 
 
 def as_labels(values: list[Any]) -> list[Any]:

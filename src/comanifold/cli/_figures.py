@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._annotations import as_labels
+from ._annotations import as_labels, is_grouping
 from ._options import Names
 from ._results import NewFile, Run
 
@@ -107,49 +107,62 @@ def _close(figure: Any) -> None:
     plt.close(figure)
 
 
-def _labels(run: Run) -> dict[str, list[Any] | None]:
-    """Return the groups to colour rows and columns by; None for their clusters."""
-    labels: dict[str, list[Any] | None] = {}
-    for mode in _MODES:
-        name = run.colour_by.get(f"{mode}s")
-        values = run.annotations.get(f"{mode}s", {}).get(name) if name else None
-        labels[mode] = None if values is None else as_labels(values)
-    return labels
+def _annotations(run: Run) -> dict[str, dict[str, list[Any]]]:
+    """Return the annotations that figures show."""
+    return {
+        mode: {name: as_labels(known[name]) for name in names if name in known}
+        for mode, names in run.in_figures.items()
+        if (known := run.annotations.get(mode))
+    }
 
 
 def _overview(model: "CoManifold", run: Run) -> Any:
-    labels = _labels(run)
-    return model.plot(row_labels=labels["row"], column_labels=labels["column"])
+    return model.plot(annotations=_annotations(run))
 
 
 def _figures(model: "CoManifold", run: Run) -> dict[str, Callable[[], Any]]:
     """Return a function for each figure that draws it."""
     from .. import plotting
 
-    labels = _labels(run)
-    figures: dict[str, Callable[[], Any]] = {"overview": lambda: _overview(model, run)}
+    clusters = {mode: _clusters(model, mode) for mode in _MODES}
+    figures: dict[str, Callable[[], Any]] = {
+        "overview": lambda: _overview(model, run),
+        "matrix": lambda: (
+            plotting.matrix(
+                model,
+                filled=True,
+                row_labels=clusters["row"],
+                column_labels=clusters["column"],
+                annotations=_annotations(run),
+            ).figure
+        ),
+    }
     for mode in _MODES:
         figures[f"{mode}_embedding"] = lambda mode=mode: _embedding(model, run, mode)
-    figures["matrix"] = lambda: (
-        plotting.matrix(
-            model, filled=True, row_labels=labels["row"], column_labels=labels["column"]
-        ).figure
-    )
-    if hasattr(plotting, "distinguishing"):
-        for mode in _MODES:
-            if getattr(model, f"{mode}_labels_").max() > 0:
-                figures[f"{mode}_distinguishing"] = lambda mode=mode: (
-                    plotting.distinguishing(model, mode=mode).figure
-                )
+        if clusters[mode] is not None:
+            figures[f"{mode}_distinguishing"] = lambda mode=mode: plotting.distinguishing(
+                model, mode=mode
+            )
     return figures
 
 
+def _clusters(model: "CoManifold", mode: str) -> list[str | None] | None:
+    """Return the clusters as in clusters.csv; None if there is one."""
+    labels = getattr(model, f"{mode}_labels_").tolist()
+    if max(labels) < 1:
+        return None
+    return [None if label < 0 else f"{mode} cluster {label + 1}" for label in labels]
+
+
 def _embedding(model: "CoManifold", run: Run, mode: str) -> Any:
-    """Draw an embedding, coloured by an annotation or by the clusters."""
+    """Draw an embedding in the colours of the first annotation, else of the clusters."""
     from .. import plotting
 
-    labels, name = _labels(run)[mode], run.colour_by.get(f"{mode}s", "")
-    clusters = getattr(model, f"{mode}_labels_")
-    if labels is None and clusters.max() > 0:
-        labels, name = [None if label < 0 else int(label) + 1 for label in clusters], "cluster"
-    return plotting.embedding(model, mode=mode, labels=labels, name=name).figure
+    known = _annotations(run).get(f"{mode}s", {})
+    for name, values in known.items():
+        if is_grouping(run.annotations[f"{mode}s"][name]):
+            return plotting.embedding(model, mode=mode, labels=values, name=name).figure
+        numbers = [float("nan") if value is None else value for value in values]
+        return plotting.embedding(model, mode=mode, values=numbers, name=name).figure
+    labels = _clusters(model, mode)
+    return plotting.embedding(model, mode=mode, labels=labels).figure

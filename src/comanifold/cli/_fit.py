@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._annotations import groups_to_colour_by, merge_annotations, read_all_annotations
+from ._annotations import annotations_of_figures, merge_annotations, read_all_annotations
 from ._config import config_option, given_options
 from ._figures import figure_option
 from ._inspect import describe
@@ -61,7 +61,9 @@ _DEMO_MISSING = 0.5
                 click.Option(
                     ["--title"], help="Title of the report; by default the name of the file."
                 ),
-                figure_option(" Coloured by the first annotation in groups, else by clusters."),
+                figure_option(
+                    " With --annotations as bars; embeddings in the colours of the first."
+                ),
                 click.Option(
                     ["--layouts"],
                     type=Names("layout", EMBEDDINGS),
@@ -155,7 +157,7 @@ def fit(
         preprocessor,
         model,
         output,
-        colour_by=groups_to_colour_by(added),
+        in_figures=annotations_of_figures(added),
         given=given_options(),
     )
     output.result({"file": file.name, "out": str(options.out), **result})

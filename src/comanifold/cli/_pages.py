@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ._annotations import groups_to_colour_by, merge_annotations, read_all_annotations
+from ._annotations import annotations_of_figures, merge_annotations, read_all_annotations
 from ._figures import figure_option, possible_figures, render_overview, write_figures
 from ._options import FILE, GroupedCommand, OptionGroup, output_options
 from ._output import Output
@@ -92,7 +92,7 @@ def report(folder: Path, options: ReportOptions, output: Output) -> None:
         run = replace(
             run,
             annotations=merge_annotations(run.annotations, added),
-            colour_by={**run.colour_by, **groups_to_colour_by(added)},
+            in_figures={**run.in_figures, **annotations_of_figures(added)},
         )
     layouts = read_layouts(folder, run)
     with OwnedFolder(folder, KIND) as owned, ExitStack() as files:

@@ -88,8 +88,8 @@ class Run:
     preprocessor: "Preprocessor"
     annotations: Annotations
     findings: dict[str, Any]
-    # The annotation by which figures are coloured, by mode; the clusters where there is none.
-    colour_by: dict[str, str] = field(default_factory=dict)
+    # The names of the annotations that figures show, by mode.
+    in_figures: dict[str, list[str]] = field(default_factory=dict)
     # The names of further layouts, whose coordinates are in tables of their own.
     layouts: list[str] = field(default_factory=list)
     # Options of the command, from which it can be repeated.
@@ -100,7 +100,7 @@ class Run:
         cls,
         results: FitResults,
         title: str,
-        colour_by: dict[str, str],
+        in_figures: dict[str, list[str]],
         options: dict[str, Any],
     ) -> "Run":
         """Return the description of a fit."""
@@ -115,7 +115,7 @@ class Run:
             results.preprocessor,
             merge_annotations(found, results.table.annotations),
             results.findings,
-            colour_by,
+            in_figures,
             list(results.layouts),
             options,
         )
@@ -171,7 +171,7 @@ class Run:
                     for mode, columns in content["annotations"].items()
                 },
                 dict(content["findings"]),
-                _text_by_text(content.get("colour_by", {})),
+                {mode: list(some) for mode, some in content.get("in_figures", {}).items()},
                 [str(name) for name in content.get("layouts", [])],
                 dict(content.get("options", {})),
             )
@@ -179,10 +179,6 @@ class Run:
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
         return run
-
-
-def _text_by_text(values: dict[str, str]) -> dict[str, str]:
-    return {str(name): str(value) for name, value in values.items()}
 
 
 def _read_preprocessor(

@@ -91,13 +91,13 @@ def fit_table(
     model: "CoManifold",
     output: Output,
     *,
-    colour_by: dict[str, str] | None = None,
+    in_figures: dict[str, list[str]] | None = None,
     given: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Fit a table, write all results to a folder, print a summary, and return the findings.
 
-    `colour_by` names the annotations by which figures are coloured, and `given` has the options
-    of the command, to be stored.
+    `in_figures` names the annotations that figures show, by mode, and `given` has the options of
+    the command, to be stored.
     """
     from .._embedding.layouts import check_installed
     from .._io import OwnedFolder, check_space
@@ -145,7 +145,7 @@ def fit_table(
                 find(model, errors, messages, fitted.seconds),
                 layouts,
             )
-            run = Run.of(results, options.title or "", colour_by or {}, given or {})
+            run = Run.of(results, options.title or "", in_figures or {}, given or {})
             with folder.publish(last=MARKER) as temporary:
                 files = write_results(temporary.file, results, run)
                 bar.begin("drawing")
