@@ -12,6 +12,7 @@ from ._completion import completion
 from ._fit import demo, fit
 from ._impute import impute, transform
 from ._inspect import inspect
+from ._output import say_on_stderr
 from ._pages import report
 from ._reproduce import reproduce
 
@@ -52,8 +53,11 @@ def main() -> None:
         sys.exit(commands.main(prog_name="comanifold", standalone_mode=False))
     except click.exceptions.Exit as leave:
         sys.exit(leave.exit_code)
-    except click.ClickException as error:
+    except click.UsageError as error:
         error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        say_on_stderr(f"Error: {error.format_message()}")
         sys.exit(error.exit_code)
     except click.Abort as abort:
         click.echo("Stopped.", err=True)

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
+from ._output import say_on_stderr
 
 if TYPE_CHECKING:
     from .. import CoManifold
@@ -48,19 +48,19 @@ class Checkpoints:
         """Print what an interruption leaves, and how to go on."""
         n = self.n_parts()
         if n:
-            click.echo(
+            message = (
                 f"Finished parts are kept in {self.folder} ({n:,} so far): run the same command to "
-                "resume.",
-                err=True,
+                "resume."
             )
         elif self.steps:
-            click.echo("No part was finished yet: run the same command to start again.", err=True)
+            message = "No part was finished yet: run the same command to start again."
         else:
-            click.echo(
-                "Nothing was kept, because the fit was expected to take little time: run the same "
-                "command to start again, or with --checkpoint DIR to keep finished parts.",
-                err=True,
+            message = (
+                "Nothing was kept, because the fit was expected to take less than "
+                "--checkpoint-after: run the same command to start again, with --checkpoint DIR to "
+                "keep finished parts."
             )
+        say_on_stderr(message)
 
 
 def automatic_checkpoint(out: Path, model: "CoManifold", X: Any, step: str) -> Path:

@@ -38,7 +38,7 @@ class Output:
         Further lines begin after `indent` blanks, by default two more than the first.
         """
         if not (self.as_json or self.quiet):
-            click.echo(_wrapped(line, indent))
+            click.echo(_wrapped(line, sys.stdout, indent))
 
     def section(self, name: str, lines: Sequence[str]) -> None:
         """Print lines with a name before the first of them."""
@@ -51,10 +51,16 @@ class Output:
             click.echo(json.dumps(result, indent=1, allow_nan=False))
 
 
-def _wrapped(line: str, indent: int | None) -> str:
+def say_on_stderr(text: str) -> None:
+    """Print text on standard error, on a terminal broken between words."""
+    for line in text.splitlines():
+        click.echo(_wrapped(line, sys.stderr), err=True)
+
+
+def _wrapped(line: str, stream: Any, indent: int | None = None) -> str:
     """Return a line broken to the width of the terminal; as it is where there is no terminal."""
     width = shutil.get_terminal_size().columns
-    if not sys.stdout.isatty() or width < _NARROWEST or len(line) <= width:
+    if not stream.isatty() or width < _NARROWEST or len(line) <= width:
         return line
     before = line[: len(line) - len(line.lstrip())]
     return textwrap.fill(
@@ -235,7 +241,7 @@ def plain_errors() -> Iterator[None]:
 
 def say_resumable(folder: Path) -> None:
     """Print how to resume a command that was interrupted."""
-    click.echo(f"Finished parts are kept in {folder}: run the same command to resume.", err=True)
+    say_on_stderr(f"Finished parts are kept in {folder}: run the same command to resume.")
 
 
 def duration(seconds: float) -> str:
