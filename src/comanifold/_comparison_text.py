@@ -1,7 +1,7 @@
-"""A comparison of methods in words: the table as text, and the conclusions."""
+"""A comparison of methods in words: the table as text or for JSON, and the conclusions."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .comparison import Comparison
@@ -45,6 +45,28 @@ def table_lines(found: "Comparison") -> list[str]:
         f"({columns} nearest columns), which were found without them; 0 is chance. More is better.",
         *(f"{name}: not measured, because {reason}." for name, reason in found.skipped.items()),
     ]
+
+
+def as_dict(found: "Comparison") -> dict[str, Any]:
+    """Return all numbers and sentences as values that JSON can store; None for NaN."""
+    names = list(found.table)
+    lines = zip(*(values.tolist() for values in found.table.values()), strict=True)
+    return {
+        "methods": [dict(zip(names, map(_none_for_nan, line), strict=True)) for line in lines],
+        "repeats": {
+            name: [list(map(_none_for_nan, line)) for line in values.tolist()]
+            for name, values in found.repeats.items()
+        },
+        "n_held_out": found.n_held_out.tolist(),
+        "n_neighbors": found.n_neighbors,
+        "fraction": found.fraction,
+        "skipped": found.skipped,
+        "conclusions": conclusions(found),
+    }
+
+
+def _none_for_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _with_error(mean: float, error: float) -> str:

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from ._comparison_text import conclusions, table_lines
+from ._comparison_text import as_dict, conclusions, table_lines
 from ._validation import check_count, check_matrix
 from .model_selection import (
     HeldOut,
@@ -122,20 +122,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers and sentences as values that JSON can store; None for NaN."""
-        names = list(self.table)
-        lines = zip(*(values.tolist() for values in self.table.values()), strict=True)
-        return {
-            "methods": [dict(zip(names, map(_none_for_nan, line), strict=True)) for line in lines],
-            "repeats": {
-                name: [list(map(_none_for_nan, line)) for line in values.tolist()]
-                for name, values in self.repeats.items()
-            },
-            "n_held_out": self.n_held_out.tolist(),
-            "n_neighbors": self.n_neighbors,
-            "fraction": self.fraction,
-            "skipped": self.skipped,
-            "conclusions": self.conclusions(),
-        }
+        return as_dict(self)
 
     def plot(self) -> "Figure":
         """Draw a bar for each method and measure, with the standard errors; return the figure."""
@@ -501,7 +488,3 @@ def _table(
         table[f"{name}_se"] = _standard_error(repeats[name], fraction)[order]
     table["seconds"] = repeats["seconds"].mean(axis=1)[order]
     return table
-
-
-def _none_for_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

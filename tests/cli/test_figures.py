@@ -172,9 +172,10 @@ def test_what_distinguishes_clusters_is_written(comanifold, file):
         assert [row[1] for row in rows] == table["name"].tolist()
         assert [int(row[0]) - 1 for row in rows] == table["cluster"].tolist()
         np.testing.assert_allclose([float(row[2]) for row in rows], table["effect"])
-        # The summary names the first three of each cluster.
+        # The summary names the first three of each cluster, as far as they are certain.
         for cluster in found["distinguishing"][f"{mode}s"]:
-            best = [row[1] for row in rows if row[0] == str(cluster["cluster"])][:3]
+            sure = [row for row in rows if row[0] == str(cluster["cluster"]) and float(row[4]) > 0]
+            best = [row[1] for row in sure][:3]
             assert [feature["name"] for feature in cluster["features"]] == best
     assert found["next_steps"][0].startswith("row_distinguishing.csv and column_disting")
 

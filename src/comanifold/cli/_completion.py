@@ -12,7 +12,7 @@ _INSTALL = {
 
 @click.command(
     short_help="Print a script for completion by the shell.",
-    epilog="Examples: " + "; ".join(_INSTALL.values()),
+    epilog="\n".join(["\b", "Examples:", *(f"  {line}" for line in _INSTALL.values())]),
 )
 @click.argument("shell", type=click.Choice(list(_INSTALL)))
 def completion(shell: str) -> None:

@@ -28,7 +28,7 @@ def config_option() -> click.Option:
         expose_value=False,
         callback=_read_config,
         help="Take FILE and options from here, as far as they are not given: the run.json of an "
-        'earlier fit, or a file such as {"log1p": true, "row-clusters": 4}.',
+        'earlier fit, or a file such as {"log1p": true, "clusters": 4}.',
     )
 
 
