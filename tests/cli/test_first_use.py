@@ -7,6 +7,7 @@ distinguishes them, a comparison with other methods, and figures for a paper.
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,13 +25,18 @@ REGIONS = ("north", "south", "east")
 def call(folder, *arguments):
     """Run a command, after checking that README or the help names it and all of its options."""
     command, *options = map(str, arguments)
-    documented = README.read_text(encoding="utf-8") + run(folder, "--help").stdout
+    documented = README.read_text(encoding="utf-8") + help_of()
     assert re.search(rf"\b{command}\b", documented), f"nothing names the command {command}"
-    explained = run(folder, command, "--help").stdout
+    explained = help_of(command)
     for option in options:
         if option.startswith("-"):
             assert option in explained, f"the help of {command} does not name {option}"
     return run(folder, command, *options)
+
+
+@cache
+def help_of(*command):
+    return run(".", *command, "--help").stdout
 
 
 def run(folder, *arguments):
@@ -103,7 +109,7 @@ def test_from_a_messy_spreadsheet_to_figures_for_a_paper(sheet):
     assert "rows: 3 clusters, as asked for (" in summary
     assert "row cluster 1 (" in summary
     assert "row_distinguishing.csv" in summary
-    assert "better" in summary  # whether another method predicts better, or not
+    assert "predicts them" in summary  # whether another method does so better, or not
     _, *clusters = read_cells(folder / "results" / "clusters.csv")
     groups = [cluster for mode, _, cluster, _ in clusters if mode == "row"]
     assert len({*zip(groups, region.tolist(), strict=True)}) == 3

@@ -1,5 +1,6 @@
 """The command line, `comanifold`: the group of commands, and what happens on signals."""
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -59,6 +60,10 @@ def main() -> None:
     except click.ClickException as error:
         say_on_stderr(f"Error: {error.format_message()}")
         sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Nobody reads on, as with `| head`. Python would complain when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except click.Abort as abort:
         click.echo("Stopped.", err=True)
         sys.exit(getattr(abort.__cause__, "exit_code", 1))

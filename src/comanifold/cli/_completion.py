@@ -20,10 +20,8 @@ def completion(shell: str) -> None:
 
     Add it to the start-up file of the shell, and open a new one.
     """
-    context = click.get_current_context()
     kind = get_completion_class(shell)
     if kind is None:
         raise click.ClickException(f"completion for {shell} is not available")
-    root = context.find_root()
-    name = root.info_name or "comanifold"
-    click.echo(kind(root.command, {}, name, f"_{name.upper()}_COMPLETE").source())
+    commands = click.get_current_context().find_root().command
+    click.echo(kind(commands, {}, "comanifold", "_COMANIFOLD_COMPLETE").source())

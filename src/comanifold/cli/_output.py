@@ -224,7 +224,7 @@ def plain_errors() -> Iterator[None]:
     """Show an expected error as one line, without a traceback."""
     try:
         yield
-    except (click.Abort, click.exceptions.Exit):
+    except (click.Abort, click.exceptions.Exit, BrokenPipeError):
         raise
     except MemoryError as error:
         raise click.ClickException(
