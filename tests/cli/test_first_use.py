@@ -126,7 +126,7 @@ def test_from_a_messy_spreadsheet_to_figures_for_a_paper(sheet):
     figures = {found.name for found in (folder / "results" / "figures").iterdir()}
     assert {"row_distinguishing.svg", "row_distinguishing.pdf", "matrix.svg"} <= figures
     picture = ElementTree.parse(folder / "results" / "figures" / "row_distinguishing.svg")
-    texts = " ".join("".join(text.itertext()) for text in picture.iter("{*}text"))
+    texts = " ".join("".join(text.itertext()) for text in picture.iterfind(".//{*}text"))
     assert first["name"] in texts
 
 
