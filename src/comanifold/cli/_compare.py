@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 KIND = "comparison"
 
+# Seconds to load and compile UMAP, in its first run.
+_LOADING_UMAP = 12.0
+
 _TABLE, _NUMBERS, _PICTURE = "comparison.csv", "comparison.json", "comparison"
 
 
@@ -184,7 +187,8 @@ def _bar(
     model: "CoManifold", shape: tuple[int, int], options: CompareOptions, output: Output
 ) -> RunBar:
     """Return the bar of all methods and repeats, after printing how long they take."""
-    from ..comparison import OURS, choose_methods, expected_seconds
+    from .._fit.expected_time import speed_factor
+    from ..comparison import OURS, UMAP, choose_methods, expected_seconds
 
     chosen, _ = choose_methods(shape, n_repeats=options.repeats)
     parts, kinds = {}, {}
@@ -196,6 +200,8 @@ def _bar(
                 model.expected_seconds(shape) if method == OURS else expected_seconds(method, shape)
             )
     parts[_part(OURS, 0, options.repeats)] += compile_seconds()
+    if UMAP in chosen:
+        parts[_part(UMAP, 0, options.repeats)] += speed_factor() * _LOADING_UMAP
     say_expected_time(output, sum(parts.values()))
     return RunBar(parts, kinds=kinds, quiet=output.quiet)
 
