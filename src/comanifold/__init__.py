@@ -11,12 +11,15 @@ _HOMES = {
     "CoCluster": "co_clustering",
     "CoClustering": "solvers",
     "CoManifold": "co_manifold",
+    "Comparison": "comparison",
+    "ComparisonProgress": "comparison",
     "DiffusionMap": "diffusion_map",
     "FitProgress": "_fit.progress",
     "Graph": "graphs",
     "Scale": "solvers",
     "Summary": "_summary",
     "co_cluster": "co_clustering",
+    "compare": "comparison",
     "dual_bound": "solvers",
     "masked_distances": "graphs",
     "objective": "solvers",
@@ -39,6 +42,8 @@ __all__ = [
     "CoCluster",
     "CoClustering",
     "CoManifold",
+    "Comparison",
+    "ComparisonProgress",
     "DiffusionMap",
     "FitProgress",
     "Graph",
@@ -47,6 +52,7 @@ __all__ = [
     "annotated",
     "baselines",
     "co_cluster",
+    "compare",
     "datasets",
     "dual_bound",
     "masked_distances",
@@ -77,6 +83,7 @@ if TYPE_CHECKING:
     from ._summary import Summary
     from .co_clustering import CoCluster, co_cluster
     from .co_manifold import CoManifold
+    from .comparison import Comparison, ComparisonProgress, compare
     from .diffusion_map import DiffusionMap
     from .graphs import Graph, masked_distances
     from .solvers import Certificate, CoClustering, Scale, dual_bound, objective

@@ -378,13 +378,13 @@ def _errors(
 def _methods(shape: tuple[int, int], *, only_means: bool = False) -> dict[str, Method]:
     """Return the methods to compare with, by the names of their errors: not those that are slow."""
     methods: dict[str, Method] = {
-        "row_means": lambda X: _means(X, axis=1),
-        "column_means": lambda X: _means(X, axis=0),
+        "row_means": lambda X: fill_with_means(X, axis=1),
+        "column_means": lambda X: fill_with_means(X, axis=0),
     }
     if not only_means and shape[0] <= _MAX_ROWS_FOR_KNN:
-        methods["knn"] = _fill_with_knn
+        methods["knn"] = fill_with_knn
     if not only_means and min(shape) <= _MAX_SIDE_FOR_SOFT_IMPUTE:
-        methods["soft_impute"] = _fill_with_soft_impute
+        methods["soft_impute"] = fill_with_soft_impute
     return methods
 
 
@@ -393,7 +393,7 @@ def compared_methods(shape: tuple[int, int]) -> list[str]:
     return list(_methods(shape))
 
 
-def _means(X: Array, axis: int) -> Array:
+def fill_with_means(X: Array, axis: int) -> Array:
     """Return the means over an axis in place of all entries; zero where nothing is observed."""
     observed = ~np.isnan(X)
     sums = np.where(observed, X, 0.0).sum(axis=axis, keepdims=True)
@@ -401,7 +401,8 @@ def _means(X: Array, axis: int) -> Array:
     return np.broadcast_to(means, X.shape)
 
 
-def _fill_with_knn(X: Array) -> Array:
+def fill_with_knn(X: Array) -> Array:
+    """Return X filled in by scikit-learn's `KNNImputer`."""
     from sklearn.impute import KNNImputer
 
     with warnings.catch_warnings():
@@ -409,7 +410,8 @@ def _fill_with_knn(X: Array) -> Array:
         return KNNImputer(keep_empty_features=True).fit_transform(X)
 
 
-def _fill_with_soft_impute(X: Array) -> Array:
+def fill_with_soft_impute(X: Array) -> Array:
+    """Return X filled in by `SoftImpute`."""
     from .baselines import SoftImpute
 
     with warnings.catch_warnings():

@@ -16,9 +16,9 @@ import pytest
 from comanifold import CoManifold, report
 from comanifold._embedding.clusters import Clusters
 from comanifold._embedding.layouts import TITLES
-from comanifold.cli._fit import fit, unreliable_estimates
-from comanifold.cli._options import duration
-from comanifold.cli._results import clusters_text
+from comanifold._summary import clusters_text, unreliable_estimates
+from comanifold.cli._fit import fit
+from comanifold.cli._output import duration
 from comanifold.datasets import make_checkerboard, make_curve, remove_entries
 from comanifold.model_selection import HeldOutErrors, compare_held_out
 from comanifold.report._report import page_data
@@ -31,6 +31,8 @@ RESULTS = {
     "filled.csv",
     "scales.csv",
     "clusters.csv",
+    "row_distinguishing.csv",
+    "column_distinguishing.csv",
     "model",
     "run.json",
 }
@@ -429,7 +431,9 @@ def test_estimates_are_compared_with_the_better_means():
 
 def test_methods_that_are_clearly_better_are_recommended():
     assert unreliable_estimates(HeldOutErrors(50, 0.5, 1.0, 0.9, knn=0.495, soft_impute=0.6)) == []
-    (warning,) = unreliable_estimates(HeldOutErrors(50, 0.5, 1.0, 0.9, knn=0.48, soft_impute=0.6))
+    (warning,) = unreliable_estimates(
+        HeldOutErrors(50, 0.5, 1.0, 0.9, knn=0.48, soft_impute=0.6), "--neighbors"
+    )
     assert warning == (
         "KNN fills in this table better (error 0.48 against 0.5): take filled-in values from "
         "sklearn.impute.KNNImputer, or try other parameters, such as --neighbors"

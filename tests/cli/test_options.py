@@ -3,11 +3,12 @@
 import click
 import pytest
 
-from comanifold.cli._options import Output, ProgressBar, RunBar, duration, plain_errors
+from comanifold.cli._output import Output, ProgressBar, RunBar, duration, plain_errors
 
 SECTIONS = {
     "fit": ["Results", "Preprocessing", "Reading the table", "Model", "Output options"],
     "impute": ["Results", "Preprocessing", "Reading the table", "Model", "Output options"],
+    "compare": ["Comparison", "Preprocessing", "Reading the table", "Model", "Output options"],
     "transform": ["Results", "Reading the table", "Output options"],
     "inspect": ["Reading the table", "Output options"],
     "report": ["Report", "Output options"],
@@ -60,6 +61,22 @@ def test_text_or_json_or_nothing(capsys):
         output.say("a line")
         output.result({"n": 1})
         assert capsys.readouterr().out == printed
+
+
+def test_lines_are_broken_between_words_on_a_terminal_only(capsys, monkeypatch):
+    line = "  clusters   " + "words and more words " * 6
+    Output().say(line)
+    assert capsys.readouterr().out == f"{line}\n"
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    Output().section("clusters", [line.split(maxsplit=1)[1], "short"])
+    Output().say("  one\u00a0" + "x" * 80)
+    shown = capsys.readouterr().out.splitlines()
+    assert max(map(len, shown[:4])) <= 60
+    assert shown[0].startswith("  clusters   words")
+    assert shown[1].startswith(" " * 15 + "w")
+    assert "             short" in shown
+    assert shown[-1].endswith("x" * 80)  # names are not broken
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(capsys):

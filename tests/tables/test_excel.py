@@ -45,6 +45,12 @@ def test_a_sheet(put):
     assert flipped.row_names == ["a", "b"]
 
 
+def test_skipped_rows_are_counted_with_empty_ones(put):
+    rows = [["Trial 7"], [], ["3", "arms", "2"], *TABLE]
+    table = read_table(put({"data": rows}), skip_rows=3)
+    assert (table.row_names, table.column_names) == (["x", "y"], ["a", "b"])
+
+
 def test_cells_of_all_kinds(put):
     day = datetime.datetime(2020, 1, 31)
     rows = [

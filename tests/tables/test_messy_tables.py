@@ -122,6 +122,12 @@ READ = {
     # Lines around the table.
     "a title": Messy("Results of 2020\n\ng,a,b\nx,1,2\ny,3,4\n", PLAIN, XY, AB, notes=["Results"]),
     "a title with a comma": Messy("Results, final\ng,a,b\nx,1,2\ny,3,4\n", PLAIN, XY, AB),
+    "two padded titles": Messy(
+        "Results,,\nof 2020,,\n,,\ng,a,b\nx,1,2\ny,3,4\n", PLAIN, XY, AB, notes=["of 2020"]
+    ),
+    "labels without data below the header": Messy(
+        "g,a,b\nnorth,,\nx,1,2\ny,3,4\n", [[N, N], *PLAIN], ["north", *XY], AB
+    ),
     "a padded title": Messy("Results,,\n,,\ng,a,b\nx,1,2\ny,3,4\n", PLAIN, XY, AB),
     "comments": Messy(
         "# made by hand, twice, in 2020\n# v2\ng,a,b\nx,1,2\n# half\ny,3,4\n",

@@ -1,5 +1,6 @@
 """The command line, `comanifold`: the group of commands, and what happens on signals."""
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -7,11 +8,14 @@ from types import FrameType
 import click
 
 from .. import __version__
+from ._compare import compare
+from ._completion import completion
 from ._fit import demo, fit
 from ._impute import impute, transform
 from ._inspect import inspect
+from ._output import say_on_stderr
+from ._pages import report
 from ._reproduce import reproduce
-from ._results import report
 
 __all__ = ["commands", "main"]
 
@@ -25,7 +29,11 @@ class _Interrupted(KeyboardInterrupt):
         self.exit_code = 128 + number
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 success, 1 error (the message says which), 2 wrong usage, 130 "
+    "interrupted with Ctrl-C, 143 terminated.",
+)
 @click.version_option(__version__, prog_name="comanifold")
 def commands() -> None:
     """Embed, cluster and fill in a matrix with missing entries, by rows and columns at once.
@@ -34,7 +42,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, inspect, fit, impute, transform, report, reproduce):
+for command in (demo, inspect, fit, compare, impute, transform, report, reproduce, completion):
     commands.add_command(command)
 
 
@@ -46,9 +54,16 @@ def main() -> None:
         sys.exit(commands.main(prog_name="comanifold", standalone_mode=False))
     except click.exceptions.Exit as leave:
         sys.exit(leave.exit_code)
-    except click.ClickException as error:
+    except click.UsageError as error:
         error.show()
         sys.exit(error.exit_code)
+    except click.ClickException as error:
+        say_on_stderr(f"Error: {error.format_message()}")
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Nobody reads on, as with `| head`. Python would complain when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except click.Abort as abort:
         click.echo("Stopped.", err=True)
         sys.exit(getattr(abort.__cause__, "exit_code", 1))

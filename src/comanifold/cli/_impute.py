@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._fit import collect_warnings, fit_model, say_expected_time
+from ._config import config_option
 from ._inspect import describe
 from ._options import (
     FILE,
     GroupedCommand,
     OptionGroup,
-    Output,
-    RunBar,
-    duration,
     model_options,
     output_options,
     preprocessing_options,
     reading_options,
 )
+from ._output import Output, RunBar, duration
 from ._results import MARKER, MODEL, coordinate_names, read_results
+from ._run import collect_warnings, compile_seconds, fit_model, say_expected_time
 
 if TYPE_CHECKING:
     from .. import CoManifold
@@ -155,6 +154,7 @@ class _Coverage(click.ParamType):
                     "of the missing ones is expected, such as 0.9. For complete.csv they are in "
                     "complete.lower.csv and complete.upper.csv.",
                 ),
+                config_option(),
             ],
         ),
         preprocessing_options,
@@ -195,7 +195,7 @@ def impute(
     out.check()
     table = read_table(file, **reading)
     describe(output, file, table, preprocessor)
-    seconds = model.expected_seconds(table.values.shape)
+    seconds = model.expected_seconds(table.values.shape) + compile_seconds()
     say_expected_time(output, seconds)
     out.reserve(table.values.size * (1 + len(out.bounds)))
     with RunBar({"filling in": seconds}, quiet=output.quiet) as bar:

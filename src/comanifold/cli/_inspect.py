@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._options import FILE, GroupedCommand, Output, output_options, reading_options
+from ._options import FILE, GroupedCommand, output_options, reading_options
+from ._output import Output
 
 if TYPE_CHECKING:
     from ..preprocessing import Preprocessor

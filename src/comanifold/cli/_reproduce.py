@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ._options import ProgressBar, plain_errors, say_resumable
+from ._output import ProgressBar, plain_errors, say_resumable
 
 _NAMES = ("workflow", "embeddings", "clustering", "appendix", "geometry", "filling")
 

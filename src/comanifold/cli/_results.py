@@ -1,16 +1,14 @@
-"""The results folder of a fit, and `comanifold report`, which writes its pages again."""
+"""The results folder of a fit: what is written to it, and how it is read again."""
 
 import json
 import math
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from ._options import FILE, GroupedCommand, OptionGroup, Output, output_options
+from ._annotations import Annotations, merge_annotations
 
 if TYPE_CHECKING:
     from .. import CoManifold
@@ -26,22 +24,27 @@ MARKER = "run.json"
 MODEL = "model"
 REPORT = "report.html"
 FIGURE = "overview.png"
-TABLES = ("row_embedding.csv", "column_embedding.csv", "filled.csv", "scales.csv", "clusters.csv")
+TABLES = (
+    "row_embedding.csv",
+    "column_embedding.csv",
+    "filled.csv",
+    "scales.csv",
+    "clusters.csv",
+    "row_distinguishing.csv",
+    "column_distinguishing.csv",
+)
 
-# All files that a fit may write.
+# All files that every fit may write; layouts and figures come on top.
 FILES = (*TABLES, MARKER, REPORT, FIGURE, f"{MODEL}/model.json", f"{MODEL}/arrays.npz")
 
 # The annotation of the report with the clusters of clusters.csv.
 FOUND = "clusters found"
 
-# Rows and columns with less confidence in their cluster are between clusters.
-_LEAST_CONFIDENCE = 0.5
-
-# {"rows" or "columns": {name: one value for each row or column}}
-Annotations = dict[str, dict[str, list[Any]]]
-
 # Returns the path to which a file of the results is written.
 NewFile = Callable[[str], Path]
+
+# Further layouts: coordinates of rows and of columns, by name.
+Layouts = dict[str, tuple[Any, Any]]
 
 # Bytes of the results for each entry of the matrix and each distance, and of report and figure.
 _PER_ENTRY = 24 + 22
@@ -57,79 +60,13 @@ class FitResults:
     preprocessor: "Preprocessor"
     model: "CoManifold"
     clusters: dict[str, "Clusters"]  # by mode
-    held_out: "HeldOutErrors | None"
-    warnings: list[str]
-    seconds: float
-
-    def findings(self) -> dict[str, Any]:
-        """Return what was found, as values that JSON can store."""
-        import numpy as np
-
-        eigenvalues = {}
-        if hasattr(self.model, "row_eigenvalues_"):  # of diffusion maps
-            eigenvalues["eigenvalues"] = {
-                "rows": self.model.row_eigenvalues_.tolist(),
-                "columns": self.model.column_eigenvalues_.tolist(),
-            }
-        from .._embedding.structure import structure_summary
-        from .._validation import for_both
-
-        p_values = {"rows": self.model.row_p_value_, "columns": self.model.column_p_value_}
-        structure = structure_summary(*p_values.values())
-        return {
-            "shape": list(self.table.values.shape),
-            "share_missing": float(np.isnan(self.table.values).mean()),
-            "seconds": self.seconds,
-            "n_scales": len(self.model.scales_["l"]),
-            "clusters": {
-                f"{mode}s": {
-                    "number": found.n_clusters,
-                    "confidence": found.confidence,
-                    "evidence": found.evidence,
-                    "summary": clusters_text(mode, found, is_given=n_given is not None),
-                }
-                for (mode, found), n_given in zip(
-                    self.clusters.items(), for_both(self.model.n_clusters), strict=True
-                )
-            },
-            "structure": {
-                mode: {"p_value": p_value, "summary": structure[mode]}
-                for mode, p_value in p_values.items()
-            },
-            "embedding": self.model.embedding_name_,
-            **eigenvalues,
-            "held_out": None
-            if self.held_out is None
-            else {**asdict(self.held_out), "summary": _held_out_text(self.held_out)},
-            "warnings": self.warnings,
-        }
+    findings: dict[str, Any]
+    layouts: Layouts = field(default_factory=dict)
 
     def notes(self) -> list[str]:
         """Return how the table was read and preprocessed, in sentences."""
         note = preprocessing_note(self.preprocessor)
         return [*self.table.notes, *self.table.doubts, *([note] if note else [])]
-
-
-def clusters_text(mode: str, found: "Clusters", *, is_given: bool) -> str:
-    """Return how many clusters there are, and how sure they are; `is_given` if as many as asked."""
-    given = ", as asked for" if is_given else ""
-    if found.n_clusters == 1:
-        return f"{mode}s: one cluster{given or ', no groups found'}"
-    other = "columns" if mode == "row" else "rows"
-    n_between = int((found.point_confidence < _LEAST_CONFIDENCE).sum())
-    between = f"; {n_between} {mode}{'s are' if n_between > 1 else ' is'} between clusters"
-    return (
-        f"{mode}s: {found.n_clusters} clusters{given} ({found.confidence:.0%} of the {mode}s stay "
-        f"in theirs if half of the {other} are left out{between if n_between else ''})"
-    )
-
-
-def _held_out_text(errors: "HeldOutErrors") -> str:
-    others = ", ".join(f"{name} {error:.2f}" for name, error in errors.others.items())
-    return (
-        f"error {errors.model:.2f} of a standard deviation on {errors.n_held_out:,} entries; "
-        f"{others}"
-    )
 
 
 def preprocessing_note(preprocessor: "Preprocessor") -> str:
@@ -138,15 +75,6 @@ def preprocessing_note(preprocessor: "Preprocessor") -> str:
     if preprocessor.standardize:
         steps.append("columns were standardised to mean 0 and standard deviation 1")
     return f"Before the fit, {' and '.join(steps)}." if steps else ""
-
-
-def merge_annotations(first: Annotations, second: Annotations) -> Annotations:
-    """Return the annotations of both; `second` takes precedence."""
-    return {
-        mode: {**first.get(mode, {}), **second.get(mode, {})}
-        for mode in ("rows", "columns")
-        if mode in first or mode in second
-    }
 
 
 @dataclass(frozen=True)
@@ -160,9 +88,21 @@ class Run:
     preprocessor: "Preprocessor"
     annotations: Annotations
     findings: dict[str, Any]
+    # The names of the annotations that figures show, by mode.
+    in_figures: dict[str, list[str]] = field(default_factory=dict)
+    # The names of further layouts, whose coordinates are in tables of their own.
+    layouts: list[str] = field(default_factory=list)
+    # Options of the command, from which it can be repeated.
+    options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, results: FitResults, title: str) -> "Run":
+    def of(
+        cls,
+        results: FitResults,
+        title: str,
+        in_figures: dict[str, list[str]],
+        options: dict[str, Any],
+    ) -> "Run":
         """Return the description of a fit."""
         found = {
             f"{mode}s": {FOUND: clusters.as_text()} for mode, clusters in results.clusters.items()
@@ -171,10 +111,13 @@ class Run:
             title,
             results.table.row_names,
             results.table.column_names,
-            [*results.notes(), *results.warnings],
+            [*results.notes(), *results.findings["warnings"]],
             results.preprocessor,
             merge_annotations(found, results.table.annotations),
-            results.findings(),
+            results.findings,
+            in_figures,
+            list(results.layouts),
+            options,
         )
 
     def held_out(self) -> "HeldOutErrors | None":
@@ -228,6 +171,9 @@ class Run:
                     for mode, columns in content["annotations"].items()
                 },
                 dict(content["findings"]),
+                {mode: list(some) for mode, some in content.get("in_figures", {}).items()},
+                [str(name) for name in content.get("layouts", [])],
+                dict(content.get("options", {})),
             )
             run.held_out()
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -322,9 +268,58 @@ def write_results(new_file: NewFile, results: FitResults, run: Run) -> list[str]
     write_table(new_file("filled.csv"), replace(table, values=filled), atomic=False)
     write_rows(new_file("scales.csv"), _scale_rows(model), atomic=False)
     write_rows(new_file("clusters.csv"), _cluster_rows(names, results.clusters), atomic=False)
+    for mode in names:
+        rows = _distinguishing_rows(model, mode)
+        write_rows(new_file(f"{mode}_distinguishing.csv"), rows, atomic=False)
+    for name, layout in results.layouts.items():
+        for mode, points in zip(names, layout, strict=True):
+            write_table(
+                new_file(layout_file(name, mode)),
+                Table(points, names[mode], coordinate_names(points), corner=mode),
+                atomic=False,
+            )
     write_model_files(model, lambda file: new_file(f"{MODEL}/{file}"))
     run.write(new_file(MARKER))
-    return [*TABLES, MODEL, MARKER]
+    further = [layout_file(name, mode) for name in results.layouts for mode in names]
+    return [*TABLES, *further, MODEL, MARKER]
+
+
+def layout_file(layout: str, mode: str) -> str:
+    """Return the name of the table with a further layout of the rows or columns."""
+    return f"{mode}_embedding_{layout}.csv"
+
+
+def read_layouts(folder: Path, run: Run) -> Layouts:
+    """Return the further layouts of a results folder; ValueError if one is damaged."""
+    import numpy as np
+
+    from ..tables import read_cells
+
+    layouts = {}
+    for name in run.layouts:
+        both = []
+        for mode, names in (("row", run.row_names), ("column", run.column_names)):
+            path = folder / layout_file(name, mode)
+            _, *records = read_cells(path)
+            try:
+                points = np.array([[float(cell or "nan") for cell in row[1:]] for row in records])
+            except ValueError as error:
+                raise ValueError(f"{path} is damaged: {error}") from error
+            if len(points) != len(names) or points.ndim != 2:
+                raise ValueError(f"{path} is damaged: it must have a line for each {mode}")
+            both.append(points)
+        layouts[name] = (both[0], both[1])
+    return layouts
+
+
+def _distinguishing_rows(model: "CoManifold", mode: str) -> Iterable[tuple[Any, ...]]:
+    """Yield the header and the rows of row_distinguishing.csv or column_distinguishing.csv."""
+    table = model.distinguishing(mode)
+    del table["index"]
+    # As in clusters.csv.
+    table["cluster"] = table["cluster"] + 1
+    yield tuple(table)
+    yield from zip(*(values.tolist() for values in table.values()), strict=True)
 
 
 def coordinate_names(points: Any) -> list[str]:
@@ -350,169 +345,3 @@ def _scale_rows(model: "CoManifold") -> Iterable[tuple[Any, ...]]:
     scales.update(last)
     yield tuple(scales)
     yield from zip(*scales.values(), strict=True)
-
-
-@dataclass(frozen=True)
-class ReportOptions:
-    """What to change in the report; None for what stays."""
-
-    annotations: Path | None
-    title: str | None
-
-
-ANNOTATIONS = click.Option(
-    ["--annotations"],
-    type=FILE,
-    metavar="FILE",
-    help="Table of annotations by row or column label, to colour the report by.",
-)
-
-
-@click.command(
-    cls=GroupedCommand,
-    groups=[
-        OptionGroup(
-            "options",
-            "Report",
-            ReportOptions,
-            [
-                ANNOTATIONS,
-                click.Option(["--title"], help="Title of the report; unchanged by default."),
-            ],
-        ),
-        output_options,
-    ],
-    short_help="Write the report of a fit again.",
-    examples=[
-        "comanifold report results",
-        "comanifold report results --annotations patients.csv --title 'All patients'",
-    ],
-)
-@click.argument("folder", metavar="DIR", type=FILE)
-def report(folder: Path, options: ReportOptions, output: Output) -> None:
-    """Write report.html and overview.png again from the results of a fit in DIR.
-
-    A file that was edited since it was written is not replaced: move it away first.
-    """
-    from .._io import OwnedFolder
-
-    found = read_results(folder)
-    if found is None:
-        raise FileNotFoundError(
-            f"{folder} contains no results of comanifold fit: there is no {MARKER} in it"
-        )
-    model, run = found
-    if options.title:
-        run = replace(run, title=options.title)
-    if options.annotations:
-        added, note = read_annotations(options.annotations, run.row_names, run.column_names)
-        output.say(note)
-        run = replace(run, annotations=merge_annotations(run.annotations, added))
-    with OwnedFolder(folder, KIND) as owned, ExitStack() as files:
-        owned.refuse_taken([REPORT, FIGURE])
-        written, skipped = write_pages(
-            lambda name: files.enter_context(owned.write(name)), model, run
-        )
-    if not written:
-        raise ImportError("\n".join(skipped))
-    for line in [*skipped, *(str(folder / name) for name in written)]:
-        output.say(line)
-    output.result({"out": str(folder), "files": written, "skipped": skipped})
-
-
-def write_pages(new_file: NewFile, model: "CoManifold", run: Run) -> tuple[list[str], list[str]]:
-    """Write report and figure; return the names of those written, and why others were not."""
-    written, skipped = [], []
-    for name, render in ((REPORT, render_page), (FIGURE, render_figure)):
-        try:
-            content = render(model, run)
-        except ImportError as error:
-            advice = "" if "pip install" in str(error) else ": pip install 'comanifold[report]'"
-            skipped.append(f"{name} was not written, because {error}{advice}")
-        else:
-            new_file(name).write_bytes(content)
-            written.append(name)
-    return written, skipped
-
-
-def render_page(model: "CoManifold", run: Run) -> bytes:
-    """Return the report as HTML."""
-    from ..report import render_report
-
-    return render_report(
-        model,
-        row_names=run.row_names,
-        column_names=run.column_names,
-        title=run.title,
-        notes=run.notes,
-        annotations=run.annotations or None,
-        errors=run.held_out(),
-    )
-
-
-def render_figure(model: "CoManifold", _run: Run) -> bytes:
-    """Return the overview figure as PNG."""
-    import io
-
-    import matplotlib as mpl
-
-    with mpl.rc_context({"backend": "agg"}):
-        import matplotlib.pyplot as plt
-
-        figure = model.plot()
-        content = io.BytesIO()
-        figure.savefig(content, dpi=150, format="png")
-        plt.close(figure)
-    return content.getvalue()
-
-
-def read_annotations(
-    path: Path, row_names: list[str], column_names: list[str]
-) -> tuple[Annotations, str]:
-    """Read annotations of rows or columns by label; return them, and a sentence about them.
-
-    The first column of the table has the labels, each other one an annotation. A column of
-    numbers is numeric, any other is text; values that are not there are empty.
-    """
-    from ..tables import TableError, read_cells
-
-    header, *records = read_cells(path)
-    if len(header) < 2 or not records:
-        raise TableError(
-            f"{path}: needs a header, a first column with labels, and a column for each annotation"
-        )
-    by_label: dict[str, list[str]] = {}
-    for number, record in enumerate(records, start=2):
-        if record[0] in by_label:
-            raise TableError(f"{path}: record {number}: duplicate label {record[0]!r}")
-        by_label[record[0]] = record[1:]
-    n_found = {
-        mode: sum(name in by_label for name in names)
-        for mode, names in (("rows", row_names), ("columns", column_names))
-    }
-    if not any(n_found.values()):
-        raise TableError(
-            f"{path}: none of its labels, such as {records[0][0]!r}, names a row "
-            f"({row_names[0]!r}, ...) or a column ({column_names[0]!r}, ...) of the data"
-        )
-    mode = "rows" if n_found["rows"] >= n_found["columns"] else "columns"
-    names = row_names if mode == "rows" else column_names
-    columns = {
-        title: _numbers_or_texts([by_label[name][i] if name in by_label else "" for name in names])
-        for i, title in enumerate(header[1:])
-    }
-    note = f"Annotations of {n_found[mode]:,} of {len(names):,} {mode}: {', '.join(header[1:])}."
-    return {mode: columns}, note
-
-
-def _numbers_or_texts(cells: list[str]) -> list[Any]:
-    """Return cells as numbers (NaN for missing ones) if all others are numbers, else as text."""
-    from ..tables import number_or_none
-
-    numbers = [number_or_none(cell) for cell in cells]
-    present = [cell.strip().lower() not in ("", "na", "nan") for cell in cells]
-    if any(present) and all(
-        number is not None for number, is_there in zip(numbers, present, strict=True) if is_there
-    ):
-        return [float("nan") if number is None else number for number in numbers]
-    return cells

@@ -123,7 +123,7 @@ def _has_numbers(sheet: Any) -> bool:
 def _open_sheet(path: Path, name: str, options: Options) -> Source:
     """Return the records of a sheet."""
     with _open_workbook(path) as book:
-        rows = islice(_rows(book[name]), options.skip_rows, None)
+        rows = _rows(book[name], options.skip_rows)
         sample = list(islice(rows, _ROWS_OF_SAMPLE))
         is_whole = next(rows, None) is None
     # Rows end with their last cell, and the widest is as wide as the table.
@@ -132,7 +132,7 @@ def _open_sheet(path: Path, name: str, options: Options) -> Source:
     @contextmanager
     def open_records() -> Iterator[Iterator[Record]]:
         with _open_workbook(path) as book:
-            yield _padded(islice(_rows(book[name]), options.skip_rows, None), width)
+            yield _padded(_rows(book[name], options.skip_rows), width)
 
     notes = [f"The first {options.skip_rows} rows are skipped."] if options.skip_rows else []
     return Source(
@@ -151,8 +151,11 @@ def _padded(rows: Iterable[Record], width: int) -> Iterator[Record]:
         yield number, row + [""] * (width - len(row))
 
 
-def _rows(sheet: Any) -> Iterator[Record]:
-    """Yield the rows of a sheet that are not empty, without trailing empty cells."""
+def _rows(sheet: Any, n_skipped: int = 0) -> Iterator[Record]:
+    """Yield the rows of a sheet that are not empty, without trailing empty cells.
+
+    The first `n_skipped` rows, empty ones included, are left out.
+    """
     # What a sheet declares as its size is often wrong.
     sheet.reset_dimensions()
     for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
@@ -161,7 +164,7 @@ def _rows(sheet: Any) -> Iterator[Record]:
         row = [_as_cell(cell) for cell in cells]
         while row and row[-1] == "":
             row.pop()
-        if row:
+        if row and number > n_skipped:
             yield number, row
 
 

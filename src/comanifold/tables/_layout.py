@@ -208,11 +208,11 @@ class _Detector:
             return False
         # A title in a sheet is padded with empty cells; a title of a narrow table is as long as
         # the header that R writes. Either way, a header follows.
-        is_title = n_filled == 1 and bool(record[0].strip()) and (n > 2 or len(record) == 1)
-        if not (is_title or is_comment(record) or (len(record) == n - 1 and n_filled <= 2)):
+        is_short = len(record) == n - 1 and n_filled <= 2
+        if not (self._is_title(record) or is_comment(record) or is_short):
             return False
         after = [record for _, record in self._records[index + 1 :]]
-        while after and (is_comment(after[0]) or not any(after[0])):
+        while after and (is_comment(after[0]) or not any(after[0]) or self._is_title(after[0])):
             after.pop(0)
         return (
             len(after) > 1
@@ -220,6 +220,11 @@ class _Detector:
             and not is_numeric(record[0])
             and self._is_header_line(after[0], after[1:])
         )
+
+    def _is_title(self, record: Cells) -> bool:
+        """Whether only the first cell of a record is filled."""
+        first, *others = (cell.strip() for cell in record)
+        return bool(first) and not any(others) and (self._n_columns > 2 or len(record) == 1)
 
     def _check_short_header(self, before: tuple[int, Cells], n_cells: int) -> None:
         """Raise an error for names above rows with more cells, if there is no other header."""
