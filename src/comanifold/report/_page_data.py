@@ -15,13 +15,12 @@ from .._validation import listing
 from ..model_selection import HeldOutErrors, compare_held_out
 from ._colourings import check_annotations, check_names, colourings, in_order
 from ._matrix_data import matrix_data, scale_data
-from ._packing import pack, pack_observed
+from ._packing import pack, pack_entries
+from ._tree_data import tree_data
 
 if TYPE_CHECKING:
     from ..co_manifold import CoManifold
 
-# More points than this make a browser slow: only every second, third and so on is drawn.
-_MAX_POINTS = 5000
 # The page opens at a scale with at most as many clusters as there are colours.
 _MAX_CLUSTERS = 7
 
@@ -47,7 +46,8 @@ def page_data(
 
     ``["values"]`` has the observed entries at full resolution, see
     `comanifold.report._packing.pack_observed`: n_rows * n_columns codes in the organised order, by
-    rows. It is None if there are more than `max_entries` entries, missing ones included.
+    rows. ``["filled_values"]`` has what was filled in where nothing was observed. Both are None if
+    there are more than `max_entries` entries, missing ones included.
     """
     check_is_fitted(model)
     if isinstance(notes, str):
@@ -62,6 +62,8 @@ def page_data(
         check_names(column_names, known[1], mode="column", size=shape[1]),
     ]
     has_scales = hasattr(model, "row_linkage_")
+    place = np.ix_(model.row_order_, model.column_order_)
+    entries = pack_entries(model.data_[place], model.filled_[place], max_entries)
     return {
         "title": "Co-manifold report" if title is None else str(title),
         "notes": [str(note) for note in notes],
@@ -77,10 +79,9 @@ def page_data(
         },
         "rows": _mode_data(model, "row", names[0], annotations["rows"], steps[0]),
         "columns": _mode_data(model, "column", names[1], annotations["columns"], steps[1]),
-        "matrix": matrix_data(model, steps),
-        "values": pack_observed(
-            model.data_[np.ix_(model.row_order_, model.column_order_)], max_entries
-        ),
+        "matrix": matrix_data(model, steps, max_cells),
+        "values": entries[0],
+        "filled_values": entries[1],
         "scales": _scale_records(model),
         "estimates": scale_data(model, steps, max_values) if has_scales else None,
         "first_scale": _first_scale(model),
@@ -100,6 +101,7 @@ def _mode_data(
     order = getattr(model, f"{mode}_order_")
     embedding = getattr(model, f"{mode}_embedding_")
     eigenvalues = getattr(model, f"{mode}_eigenvalues_", None)
+    has_scales = hasattr(model, f"{mode}_linkage_")
     return {
         "names": [names[i] for i in order],
         "order": [int(i) for i in order],
@@ -109,7 +111,7 @@ def _mode_data(
         "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
         "colourings": [in_order(found, order) for found in colourings(names, annotations)],
         "cell_size": step,
-        "point_step": -(-len(order) // _MAX_POINTS),
+        "tree": tree_data(getattr(model, f"{mode}_linkage_"), order) if has_scales else None,
     }
 
 

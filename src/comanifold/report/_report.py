@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     from ..co_manifold import CoManifold
 
 # In order of dependence.
-_SCRIPTS = ("data", "colours", "matrix", "embedding", "scales", "tables", "page")
+_SCRIPTS = (
+    "data",
+    "colours",
+    "entries",
+    "frame",
+    "trees",
+    "matrix",
+    "matrix_controls",
+    "embedding",
+    "scales",
+    "tables",
+    "page",
+)
 
 # Plotly adds an empty style sheet and fills it rule by rule,
 _EMPTY = ""

@@ -18,13 +18,16 @@ async function unpackAll(holder) {
   }
 }
 
-await Promise.all([page.rows, page.columns, page.matrix, page.estimates ?? {}].map(unpackAll));
+await Promise.all([page.rows, page.columns, page.rows.tree, page.columns.tree, page.matrix, page.estimates].map((holder) => unpackAll(holder ?? {})));
 
 const hasScales = page.estimates !== null;
 const modes = {
   rows: { ...page.rows, key: "rows", one: "row", other: "columns", cells: page.matrix.size[0] },
   columns: { ...page.columns, key: "columns", one: "column", other: "rows", cells: page.matrix.size[1] },
 };
+
+// Whether cells of the picture hold several rows or columns.
+const isAggregated = modes.rows.cell_size * modes.columns.cell_size > 1;
 
 function element(tag, content = [], properties = {}) {
   const made = Object.assign(document.createElement(tag), properties);

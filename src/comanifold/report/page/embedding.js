@@ -1,6 +1,13 @@
 // The points of the rows, or of the columns.
 
-const pointsOf = (mode) => range(Math.ceil(mode.names.length / mode.point_step)).map((i) => i * mode.point_step);
+// More points than this are drawn with WebGL, where there is any.
+const MOST_SVG_POINTS = 4000;
+const hasWebGL = (() => {
+  const context = document.createElement("canvas").getContext("webgl");
+  context?.getExtension("WEBGL_lose_context")?.loseContext();
+  return context !== null;
+})();
+const traceType = (mode) => (mode.names.length > MOST_SVG_POINTS && hasWebGL ? "scattergl" : "scatter");
 
 function axisTitle(mode, axis) {
   if (axis >= mode.n_components) return "place in the organised order";
@@ -14,9 +21,9 @@ const placeOf = (mode, point, axis) => (axis < mode.n_components ? coordinate(mo
 let selectionRevision = 0;
 
 function drawEmbedding(mode, axes, colouring, selected, shapes) {
-  const points = pointsOf(mode), chosen = new Set(selected);
+  const points = range(mode.names.length), chosen = new Set(selected);
   const trace = {
-    type: "scatter", mode: "markers", hoverinfo: "none",
+    type: traceType(mode), mode: "markers", hoverinfo: "none",
     x: points.map((point) => placeOf(mode, point, axes[0])), y: points.map((point) => placeOf(mode, point, axes[1])),
     marker: {
       color: points.map((point) => colouring.colours[point]), size: points.length > 1000 ? 5 : 8,
@@ -42,7 +49,7 @@ function drawEmbedding(mode, axes, colouring, selected, shapes) {
 // A ring around each point that is lit up.
 function pointMarks(mode, axes, lit) {
   const line = { width: 2.5, color: css("--accent") }, radius = 8;
-  return lit.filter((point) => point % mode.point_step === 0).map((point) => ({
+  return lit.map((point) => ({
     x: placeOf(mode, point, axes[0]), y: placeOf(mode, point, axes[1]),
   })).filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y)).map(({ x, y }) => ({
     type: "circle", xref: "x", yref: "y", xsizemode: "pixel", ysizemode: "pixel", xanchor: x, yanchor: y,

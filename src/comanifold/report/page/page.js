@@ -12,7 +12,6 @@ const state = {
   wanted: { l: page.scales[page.first_scale].l, k: page.scales[page.first_scale].k },
   scale: page.first_scale,
   view: "filled",
-  palette: "viridis",
   colour: { rows: firstOf(modes.rows), columns: firstOf(modes.columns) },
   colourBefore: {},
   axes: { rows: [0, 1], columns: [0, 1] },
@@ -29,7 +28,7 @@ const VIEWS = [
 
 // --- drawing ---
 
-let shown = [], pictureNotes = [], isDrawing = false;
+let cells = { z: [], share: [] }, pictureNotes = [], isDrawing = false;
 const lit = () => ({ rows: [...state.hovered.rows, ...state.found.rows], columns: [...state.hovered.columns, ...state.found.columns] });
 const colouring = (mode) => colouringOf(mode, state.colour[mode.key], state.clusters[mode.key], state.selected[mode.other]);
 
@@ -48,9 +47,12 @@ function draw() {
     drawLegend(byId(`${mode.key}-legend`), current);
     drawEmbedding(mode, state.axes[mode.key], current, state.selected[mode.key], pointMarks(mode, state.axes[mode.key], lit()[mode.key]));
   }
-  shown = matrixOf(state.view, state.scale);
-  drawMatrix(shown, state.palette, bars, matrixMarks(state.selected, lit()));
-  byId("matrix-text").textContent = ["Grey: missing. Colours span the middle 98% of the values.", barText(bars), ...pictureNotes].join(" ");
+  const labels = Object.fromEntries(Object.keys(modes).map((key) => [key, state.clusters[key]?.labels ?? null]));
+  cells = cellsInView(state.view, state.scale);
+  const text = [matrixText(labels), barText(bars), ...pictureNotes].join(" ");
+  byId("matrix-text").textContent = text;
+  byId("matrix-text").classList.toggle("long", text.length > 160);
+  drawMatrix(cells, bars, labels, matrixMarks(state.selected, lit()));
   drawMap(byId("map-of").value, state.scale);
   if (hasScales) tellScale(state.wanted, state.scale);
   isDrawing = false;
@@ -105,19 +107,19 @@ function hover(hovered, text, event) {
 const clusterText = (mode, point) => (hasScales ? [clusterColouring(mode, state.clusters[mode.key]).values[point]] : []);
 
 function hoverPoint(mode, { points, event }) {
-  const point = points[0].pointIndex * mode.point_step, current = colouring(mode);
+  const point = points[0].pointIndex, current = colouring(mode);
   const more = state.colour[mode.key] === "cluster" ? [] : [`${current.brief ?? current.text}: ${current.values[point]}`];
   hover({ [mode.key]: [point] }, [mode.names[point], ...clusterText(mode, point), ...more].join("\n"), event);
 }
 
 function hoverCell({ points, event }) {
-  const [row, column] = [Math.round(points[0].y), Math.round(points[0].x)], { rows, columns } = modes;
-  const share = shareObserved(row, column), value = short(shown[row][column]);
+  const [row, column] = points[0].pointIndex, { rows, columns } = modes, [inRow, inColumn] = [pointsIn(rows, row), pointsIn(columns, column)];
+  const share = cells.share[row][column], value = short(cells.z[row][column]), error = errorAt(inRow[0], inColumn[0]);
   const origin = share === 1 ? "observed" : share ? `${Math.round(100 * share)}% observed` : "missing in the data";
-  const description = state.view === "estimate" ? `estimate; ${origin}` : share || state.view === "observed" ? origin : "filled in";
+  const description = state.view === "estimate" ? `estimate; ${origin}` : share || state.view === "observed" ? origin : `filled in${Number.isNaN(error) ? "" : `, standard error ${short(error)}`}`;
   const last = state.view === "observed" && !share ? "missing" : `${value}, ${description}`;
-  const text = [`${rows.one}: ${cellName(rows, row)}`, `${columns.one}: ${cellName(columns, column)}`, last];
-  hover({ rows: membersOf(rows, row), columns: membersOf(columns, column) }, text.join("\n"), event);
+  const text = [`${rows.one}: ${nameOfCell(rows, row)}`, `${columns.one}: ${nameOfCell(columns, column)}`, last];
+  hover({ rows: inRow, columns: inColumn }, text.join("\n"), event);
 }
 
 // --- selecting ---
@@ -139,7 +141,7 @@ function select(key, points) {
 // Plotly is not done yet when it tells of a selection; and it also tells of those that a drawing
 // takes away, which are no one's choice.
 function selectLater(mode, points) {
-  if (!isDrawing) setTimeout(() => select(mode.key, points.map((point) => point.pointIndex * mode.point_step)));
+  if (!isDrawing) setTimeout(() => select(mode.key, points.map((point) => point.pointIndex)));
 }
 
 function clearSelection() {
@@ -189,18 +191,12 @@ function setUp() {
   const missing = page.n_missing / (page.n_rows * page.n_columns);
   const error = page.held_out ? `; held-out error ${page.held_out.errors[0][1].toFixed(2)}` : "";
   byId("summary").textContent = `${plural(page.n_rows, "row")} × ${plural(page.n_columns, "column")}, ${short(100 * missing)}% missing; ${page.n_clusters.rows} × ${page.n_clusters.columns} clusters; ${plural(page.scales.length, "pair")} of scales${error}`;
-  const sizes = Object.values(modes).map((mode) => mode.cell_size);
   const notes = [];
-  if (isAggregated) notes.push(`The matrix is too large to be drawn entry by entry: each cell is the mean of up to ${sizes[0]} × ${sizes[1]} neighbours in the organised order.`);
   if (hasScales && page.estimates.is_averaged) {
     notes.push("To keep the page small, estimates at the finest scales are averaged over neighbouring rows and columns.");
   }
-  for (const mode of Object.values(modes)) {
-    if (mode.point_step > 1) notes.push(`One in ${mode.point_step} ${mode.key} is drawn in their embedding.`);
-  }
   byId("aggregated").textContent = notes.join(" ");
   pictureNotes = notes;
-  byId("matrix-text").classList.toggle("long", notes.length > 0);
   fill("view", VIEWS.filter(([view]) => hasScales || !["scale", "estimate"].includes(view)), state.view);
   if (hasScales) {
     byId("row-scale").max = steps.l.length - 1;
@@ -224,7 +220,7 @@ function listen() {
   on("column-scale", "input", slide);
   on("map-of", "change", draw);
   on("view", "change", (view) => { state.view = view; draw(); });
-  on("palette", "change", (palette) => { state.palette = palette; draw(); });
+  listenToMatrix(draw, hover);
   on("find", "input", find);
   on("clear", "click", clearSelection);
   on("theme", "click", () => { setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); draw(); });

@@ -72,8 +72,6 @@ function filledRows() {
   ];
 }
 
-const isAggregated = modes.rows.cell_size * modes.columns.cell_size > 1;
-
 function drawExports(scale) {
   const files = [
     ["Row embedding", () => save("row_embedding.csv", embeddingRows(modes.rows))],
