@@ -61,7 +61,8 @@ def page_data(
         check_names(row_names, known[0], mode="row", size=shape[0]),
         check_names(column_names, known[1], mode="column", size=shape[1]),
     ]
-    has_scales = hasattr(model, "row_linkage_")
+    # Computed at each access, in seconds for very many rows.
+    trees = [getattr(model, f"{mode}_linkage_", None) for mode in ("row", "column")]
     place = np.ix_(model.row_order_, model.column_order_)
     entries = pack_entries(model.data_[place], model.filled_[place], max_entries)
     return {
@@ -77,13 +78,19 @@ def page_data(
         "n_clusters": {
             f"{mode}s": model.find_clusters(mode).n_clusters for mode in ("row", "column")
         },
-        "rows": _mode_data(model, "row", names[0], annotations["rows"], steps[0]),
-        "columns": _mode_data(model, "column", names[1], annotations["columns"], steps[1]),
+        "rows": {
+            **_mode_data(model, "row", names[0], annotations["rows"], steps[0]),
+            "tree": tree_data(trees[0], model.row_order_),
+        },
+        "columns": {
+            **_mode_data(model, "column", names[1], annotations["columns"], steps[1]),
+            "tree": tree_data(trees[1], model.column_order_),
+        },
         "matrix": matrix_data(model, steps, max_cells),
         "values": entries[0],
         "filled_values": entries[1],
         "scales": _scale_records(model),
-        "estimates": scale_data(model, steps, max_values) if has_scales else None,
+        "estimates": scale_data(model, steps, max_values) if trees[0] is not None else None,
         "first_scale": _first_scale(model),
         "held_out": _held_out(
             compare_held_out(model, only_means=True) if errors is None else errors
@@ -101,7 +108,6 @@ def _mode_data(
     order = getattr(model, f"{mode}_order_")
     embedding = getattr(model, f"{mode}_embedding_")
     eigenvalues = getattr(model, f"{mode}_eigenvalues_", None)
-    has_scales = hasattr(model, f"{mode}_linkage_")
     return {
         "names": [names[i] for i in order],
         "order": [int(i) for i in order],
@@ -111,7 +117,6 @@ def _mode_data(
         "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
         "colourings": [in_order(found, order) for found in colourings(names, annotations)],
         "cell_size": step,
-        "tree": tree_data(getattr(model, f"{mode}_linkage_"), order) if has_scales else None,
     }
 
 

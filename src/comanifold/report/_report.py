@@ -25,6 +25,8 @@ _SCRIPTS = (
     "trees",
     "matrix",
     "matrix_controls",
+    "points_canvas",
+    "many_points",
     "embedding",
     "scales",
     "tables",

@@ -11,15 +11,15 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 
-def tree_data(tree: Array, order: Labels, max_leaves: int = 200) -> dict[str, Any] | None:
-    """Return a linkage matrix as the page draws it; None if there is nothing to join.
+def tree_data(tree: Array | None, order: Labels, max_leaves: int = 200) -> dict[str, Any] | None:
+    """Return a linkage matrix as the page draws it; None if there is none, or nothing to join.
 
     Branches are turned so that the leaves stay as close to the given order as the tree permits:
     at each node, the branch with the smaller mean place comes first.
 
     Parameters
     ----------
-    tree : ndarray of shape (n_points - 1, 4)
+    tree : ndarray of shape (n_points - 1, 4), or None
         A SciPy linkage matrix.
     order : ndarray of int of shape (n_points,)
         The organised order, a permutation.
@@ -34,7 +34,7 @@ def tree_data(tree: Array, order: Labels, max_leaves: int = 200) -> dict[str, An
         join, in which parts are numbered as in SciPy: first the branches, then the joins.
     """
     n_points = len(order)
-    if n_points < 2:
+    if tree is None or n_points < 2:
         return None
     places = np.empty(n_points, dtype=np.intp)
     places[order] = np.arange(n_points)

@@ -1,14 +1,5 @@
 // The points of the rows, or of the columns.
 
-// More points than this are drawn with WebGL, where there is any.
-const MOST_SVG_POINTS = 4000;
-const hasWebGL = (() => {
-  const context = document.createElement("canvas").getContext("webgl");
-  context?.getExtension("WEBGL_lose_context")?.loseContext();
-  return context !== null;
-})();
-const traceType = (mode) => (mode.names.length > MOST_SVG_POINTS && hasWebGL ? "scattergl" : "scatter");
-
 function axisTitle(mode, axis) {
   if (axis >= mode.n_components) return "place in the organised order";
   const value = mode.eigenvalues?.[axis];
@@ -21,20 +12,17 @@ const placeOf = (mode, point, axis) => (axis < mode.n_components ? coordinate(mo
 let selectionRevision = 0;
 
 function drawEmbedding(mode, axes, colouring, selected, shapes) {
-  const points = range(mode.names.length), chosen = new Set(selected);
-  const trace = {
-    type: traceType(mode), mode: "markers", hoverinfo: "none",
-    x: points.map((point) => placeOf(mode, point, axes[0])), y: points.map((point) => placeOf(mode, point, axes[1])),
-    marker: {
-      color: points.map((point) => colouring.colours[point]), size: points.length > 1000 ? 5 : 8,
-      line: { width: points.length > 1000 ? 0 : 0.7, color: css("--rim") },
-    },
-    selectedpoints: chosen.size ? range(points.length).filter((i) => chosen.has(points[i])) : null,
+  const size = mode.names.length, [x, y] = axes.map((axis) => range(size).map((point) => placeOf(mode, point, axis)));
+  if (isCloud(mode)) setCloud(mode, x, y, colouring.colours, selected);
+  const trace = isCloud(mode) ? cornerTrace(x, y) : {
+    type: "scatter", mode: "markers", hoverinfo: "none", x, y,
+    marker: { color: colouring.colours, size: size > 1000 ? 5 : 8, line: { width: size > 1000 ? 0 : 0.7, color: css("--rim") } },
+    selectedpoints: selected.length ? [...selected].sort((a, b) => a - b) : null,
     selected: { marker: { opacity: 1 } }, unselected: { marker: { opacity: 0.18 } },
   };
   const axis = (which) => ({
     title: { text: axisTitle(mode, axes[which]), standoff: 4 }, zeroline: false, gridcolor: css("--grid"),
-    nticks: 6, automargin: true,
+    nticks: 6, automargin: true, showgrid: !isCloud(mode),
   });
   const layout = {
     ...plotLayout(), shapes, dragmode: "select", margin: { l: 8, r: 8, t: 26, b: 8 },

@@ -141,7 +141,7 @@ function select(key, points) {
 // Plotly is not done yet when it tells of a selection; and it also tells of those that a drawing
 // takes away, which are no one's choice.
 function selectLater(mode, points) {
-  if (!isDrawing) setTimeout(() => select(mode.key, points.map((point) => point.pointIndex)));
+  if (!isDrawing) setTimeout(() => select(mode.key, points));
 }
 
 function clearSelection() {
@@ -232,7 +232,8 @@ function listen() {
     on(`${mode.key}-colour`, "change", (by) => { state.colour[mode.key] = by; draw(); });
     ["x", "y"].forEach((name, i) => on(`${mode.key}-${name}`, "change", (axis) => { state.axes[mode.key][i] = Number(axis); draw(); }));
     byId(mode.key).on("plotly_hover", (event) => hoverPoint(mode, event));
-    byId(mode.key).on("plotly_selected", (event) => event && selectLater(mode, event.points));
+    listenToCloud(mode, hoverPoint, () => hover({}, ""));
+    byId(mode.key).on("plotly_selected", (event) => event && selectLater(mode, pointsInside(mode, event)));
     byId(mode.key).on("plotly_deselect", () => selectLater(mode, []));
   }
   byId("matrix").on("plotly_hover", hoverCell);
@@ -248,4 +249,5 @@ drawAbout();
 drawExports(() => state.scale);
 draw();
 listen();
+for (const mode of Object.values(modes).filter(isCloud)) paintCloud(mode);
 document.documentElement.dataset.ready = "yes";
