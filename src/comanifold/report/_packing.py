@@ -24,7 +24,10 @@ _MAX_TWO_BYTES = 8_000_000
 # Entries that would take more letters of the page than this are rounded further, so that a page
 # stays below 40 MB; and to how many steps of the range of their column.
 _MAX_LETTERS = 29_000_000
-_FEWER_STEPS = (126, 62, 30)
+_FEWER_STEPS = (200, 126, 90, 62, 44, 30)
+# Entries that are coded at a time, and rows from which it is judged how far to round.
+_CHUNK = 1_000_000
+_SAMPLE = 250
 
 
 def pack(values: Any, kind: str, level: int = 9) -> dict[str, str]:
@@ -43,14 +46,30 @@ def pack_entries(
     """
     if observed.size > max_entries:
         return None, None
-    for n_steps in (None, *_FEWER_STEPS):
-        found = (
-            pack_observed(observed, max_entries, n_steps),
-            pack_filled(observed, filled, n_steps),
-        )
-        if sum(len(packed["codes"]["data"]) for packed in found) <= max_letters:
+    n_steps = _fitting_steps(observed, filled, max_letters)
+    return pack_observed(observed, max_entries, n_steps), pack_filled(observed, filled, n_steps)
+
+
+def _fitting_steps(observed: Array, filled: Array, max_letters: int) -> int | None:
+    """Return to how many steps entries are rounded, judged from a sample of rows; None for all."""
+    bytes_each = 1 if observed.size > _MAX_TWO_BYTES else 2
+    if 4 * (bytes_each * observed.size + np.isnan(observed).sum()) / 3 <= max_letters:
+        return None
+    rows = np.linspace(0, len(observed) - 1, min(_SAMPLE, len(observed))).astype(int)
+    # With the extremes of all rows, so that the steps are as wide as they will be.
+    sample = [
+        np.vstack([X[rows], np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)])
+        for X in (observed, filled)
+    ]
+    share = len(sample[0]) / len(observed)
+    for n_steps in (254, *_FEWER_STEPS):
+        found = [
+            pack_observed(sample[0], observed.size, n_steps),
+            pack_filled(*sample, n_steps),
+        ]
+        if sum(len(packed["codes"]["data"]) for packed in found) <= 0.98 * share * max_letters:
             break
-    return found
+    return n_steps
 
 
 def pack_filled(observed: Array, filled: Array, n_steps: int | None = None) -> dict[str, Any]:
@@ -107,14 +126,23 @@ def _codes(X: Array, kind: str, n_steps: int | None) -> tuple[NDArray[Any], Arra
     """Return entries as integer steps from the lowest of their column, with low and step."""
     no_value = np.iinfo(_TYPES[kind]).max
     n_steps = no_value - 1 if n_steps is None else n_steps
-    is_there = ~np.isnan(X)
-    low = np.where(is_there, X, np.inf).min(axis=0)
-    high = np.where(is_there, X, -np.inf).max(axis=0)
-    low, high = (np.where(is_there.any(axis=0), ends, 0.0) for ends in (low, high))
+    low, high = (np.nan_to_num(end.reduce(X, axis=0)) for end in (np.fmin, np.fmax))
     step = (high - low) / n_steps
-    is_whole = (np.where(is_there, X, 0.0) % 1.0 == 0.0).all(axis=0)
-    step[is_whole & (high - low < no_value)] = 1.0
-    codes = np.full(X.shape, no_value, dtype=_TYPES[kind])
-    shares = np.divide(X - low, step, out=np.zeros_like(X), where=is_there & (step > 0.0))
-    codes[is_there] = np.clip(np.rint(shares[is_there]), 0, no_value - 1)
+    may_be_whole = np.flatnonzero(high - low < no_value)
+    step[may_be_whole[_are_whole(X[:, may_be_whole])]] = 1.0
+    divisor = np.where(step > 0.0, step, 1.0)
+    codes = np.empty(X.shape, dtype=_TYPES[kind])
+    for rows in np.array_split(np.arange(len(X)), 1 + X.size // _CHUNK):
+        steps = np.rint((X[rows] - low) / divisor)
+        codes[rows] = np.where(np.isnan(steps), no_value, np.clip(steps, 0, no_value - 1))
     return codes, low, step
+
+
+def _are_whole(X: Array) -> NDArray[np.bool_]:
+    """Return which columns have integers only; missing entries do not count."""
+    found = np.ones(X.shape[1], dtype=bool)
+    for rows in np.array_split(np.arange(len(X)), 1 + X.size // _CHUNK):
+        left = np.flatnonzero(found)
+        values = np.nan_to_num(X[np.ix_(rows, left)])
+        found[left] = (values == np.rint(values)).all(axis=0)
+    return found

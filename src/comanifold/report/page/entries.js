@@ -42,7 +42,7 @@ function entryOf(view, scale) {
 
 // How exact single entries of a large matrix are.
 function roundingText() {
-  const [observed, filled] = [page.values, page.filled_values].map(({ n_steps: steps }) => `a ${steps.toLocaleString("en")}th`);
+  const [observed, filled] = [page.values, page.filled_values].map(({ n_steps: steps }) => `1/${steps.toLocaleString("en")}`);
   const parts = page.n_missing && filled !== observed ? `${observed} (what was observed) or ${filled} (what was filled in)` : observed;
   return `rounded to ${parts} of the range of their column`;
 }
