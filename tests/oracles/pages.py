@@ -46,6 +46,8 @@ def drawn(page, plot, what):
 
 
 def slide(page, which, step):
+    """Move a slider; it is among the scales, which are closed at first."""
+    page.evaluate("document.getElementById('scale-controls').open = true")
     page.locator(f"#{which}-scale").fill(str(step))
 
 

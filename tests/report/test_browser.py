@@ -105,13 +105,15 @@ def test_sliders_and_the_map_change_the_scale(page, model):
     assert shown_scale(page, model) == first
 
 
-def test_a_page_opens_with_colours_that_tell_points_apart(model, opened):
-    n_rows, n_columns = model.data_.shape
+def test_where_no_groups_were_found_a_page_opens_with_colours_that_tell_points_apart(opened):
+    X = np.arange(30.0).reshape(6, 5)
+    model = CoManifold().fit(X)
+    assert model.find_clusters("row").n_clusters == model.find_clusters("column").n_clusters == 1
     page = opened(
         model,
         annotations={
-            "rows": {"clusters found": ["1"] * n_rows, "height": list(range(n_rows))},
-            "columns": {"clusters found": ["1"] * n_columns},
+            "rows": {"same": ["a"] * 6, "height": list(range(6))},
+            "columns": {"same": ["a"] * 5},
         },
     )
     assert page.locator("#rows-colour option:checked").inner_text() == "height"
@@ -120,6 +122,7 @@ def test_a_page_opens_with_colours_that_tell_points_apart(model, opened):
 
 def test_colours_of_clusters_are_those_of_the_scale(page, model):
     page.select_option("#rows-colour", "cluster")
+    page.select_option("#clustering", "scale")
     scale = shown_scale(page, model)
     labels = model.row_labels_at(*scale)[model.row_order_]
     colours = drawn(page, "rows", "data[0].marker.color")
@@ -169,6 +172,7 @@ def test_selected_rows_are_marked_in_all_views(page, model):
 
 
 def test_a_cluster_is_selected_from_the_table(page, model):
+    page.select_option("#clustering", "scale")
     page.locator("#columns-clusters button").first.click()
     scale = shown_scale(page, model)
     labels = model.column_labels_at(*scale)[model.column_order_]
@@ -248,9 +252,10 @@ def test_saved_files_are_those_of_the_model(page, model):
 
 
 def test_everything_is_within_reach_of_the_keyboard(page):
+    page.select_option("#clustering", "scale")
     page.locator("h1").click()
     reached = []
-    for _ in range(60):
+    for _ in range(90):
         page.keyboard.press("Tab")
         name = page.evaluate("document.activeElement.id || document.activeElement.textContent")
         reached.append(name)

@@ -53,9 +53,9 @@ def colourings(names: list[str], annotations: dict[str, list[Any]]) -> list[dict
     found = [_colouring(name, values) for name, values in annotations.items()]
     groups = _groups(names)
     if groups:
-        found.append(_colouring("first part of the name", groups))
+        found.append({**_colouring("first part of the name", groups), "is_derived": True})
     elif 1 < len(set(names)) <= min(_MAX_GROUPS, len(names) // 2):
-        found.append(_colouring("name", list(names)))
+        found.append({**_colouring("name", list(names)), "is_derived": True})
     return found
 
 

@@ -1,11 +1,12 @@
 """The values that the page shows."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
@@ -13,6 +14,7 @@ from .._embedding.layouts import TITLES
 from .._embedding.structure import structure_summary, structure_warnings
 from .._validation import listing
 from ..model_selection import HeldOutErrors, compare_held_out
+from ._cluster_data import cluster_data, distinguishing_data
 from ._colourings import check_annotations, check_names, colourings, in_order
 from ._matrix_data import matrix_data, scale_data
 from ._packing import pack, pack_entries
@@ -34,6 +36,7 @@ def page_data(
     notes: Sequence[str] = (),
     annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
     errors: HeldOutErrors | None = None,
+    layouts: dict[str, tuple[ArrayLike, ArrayLike]] | None = None,
     max_cells: int = 500,
     max_values: int = 1_000_000,
     max_entries: int = 25_000_000,
@@ -47,7 +50,8 @@ def page_data(
     ``["values"]`` has the observed entries at full resolution, see
     `comanifold.report._packing.pack_observed`: n_rows * n_columns codes in the organised order, by
     rows. ``["filled_values"]`` has what was filled in where nothing was observed. Both are None if
-    there are more than `max_entries` entries, missing ones included.
+    there are more than `max_entries` entries, missing ones included; then ``["distinguishing"]``
+    has what distinguishes the clusters found, which the page computes otherwise.
     """
     check_is_fitted(model)
     if isinstance(notes, str):
@@ -61,10 +65,11 @@ def page_data(
         check_names(row_names, known[0], mode="row", size=shape[0]),
         check_names(column_names, known[1], mode="column", size=shape[1]),
     ]
+    layouts = check_layouts(layouts, shape)
     # Computed at each access, in seconds for very many rows.
     trees = [getattr(model, f"{mode}_linkage_", None) for mode in ("row", "column")]
     place = np.ix_(model.row_order_, model.column_order_)
-    entries = pack_entries(model.data_[place], model.filled_[place], max_entries)
+    values, filled_values = pack_entries(model.data_[place], model.filled_[place], max_entries)
     return {
         "title": "Co-manifold report" if title is None else str(title),
         "notes": [str(note) for note in notes],
@@ -81,14 +86,25 @@ def page_data(
         "rows": {
             **_mode_data(model, "row", names[0], annotations["rows"], steps[0]),
             "tree": tree_data(trees[0], model.row_order_),
+            "layouts": [
+                _layout_data(name, coordinates[0][model.row_order_])
+                for name, coordinates in layouts.items()
+            ],
         },
         "columns": {
             **_mode_data(model, "column", names[1], annotations["columns"], steps[1]),
             "tree": tree_data(trees[1], model.column_order_),
+            "layouts": [
+                _layout_data(name, coordinates[1][model.column_order_])
+                for name, coordinates in layouts.items()
+            ],
         },
         "matrix": matrix_data(model, steps, max_cells),
-        "values": entries[0],
-        "filled_values": entries[1],
+        "values": values,
+        "filled_values": filled_values,
+        "distinguishing": None
+        if values is not None
+        else {f"{mode}s": distinguishing_data(model, mode) for mode in ("row", "column")},
         "scales": _scale_records(model),
         "estimates": scale_data(model, steps, max_values) if trees[0] is not None else None,
         "first_scale": _first_scale(model),
@@ -104,20 +120,76 @@ def page_data(
 def _mode_data(
     model: "CoManifold", mode: str, names: list[str], annotations: dict[str, list[Any]], step: int
 ) -> dict[str, Any]:
-    """Return names, embedding and colourings of the rows or columns."""
+    """Return names, embedding, colourings and clusters of the rows or columns."""
     order = getattr(model, f"{mode}_order_")
-    embedding = getattr(model, f"{mode}_embedding_")
     eigenvalues = getattr(model, f"{mode}_eigenvalues_", None)
+    # The page has the clusters found in any case.
+    found = model.find_clusters(mode).as_text()
+    others = {name: values for name, values in annotations.items() if values != found}
+    embedding = model.embedding_name_
     return {
         "names": [names[i] for i in order],
         "order": [int(i) for i in order],
-        "n_components": embedding.shape[1],
-        "axis": TITLES.get(model.embedding_name_, TITLES["diffusion"]),
-        "embedding": pack(embedding[order], "Float64Array"),
+        **_layout_data(
+            "diffusion map" if embedding == "diffusion" else TITLES.get(embedding, embedding),
+            getattr(model, f"{mode}_embedding_")[order],
+        ),
+        "axis": TITLES.get(embedding, TITLES["diffusion"]),
         "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
-        "colourings": [in_order(found, order) for found in colourings(names, annotations)],
+        "colourings": [in_order(made, order) for made in colourings(names, others)],
+        "clusters": cluster_data(model, mode),
         "cell_size": step,
     }
+
+
+def _layout_data(name: str, coordinates: NDArray[np.float64]) -> dict[str, Any]:
+    """Return the coordinates of one layout, for the page."""
+    return {
+        "layout": name,
+        "axis": name,
+        "eigenvalues": None,
+        "n_components": coordinates.shape[1],
+        "embedding": pack(coordinates, "Float64Array"),
+    }
+
+
+def check_layouts(
+    given: Any, shape: tuple[int, int]
+) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Validate further layouts; return coordinates of rows and of columns by name."""
+    given = {} if given is None else given
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            "layouts must be {name: (row coordinates, column coordinates)}, got "
+            f"{type(given).__name__}"
+        )
+    checked = {}
+    for name, pair in given.items():
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise ValueError(
+                f"layouts[{name!r}] must be (row coordinates, column coordinates), got {pair!r:.60}"
+            )
+        checked[str(name)] = tuple(
+            _check_coordinates(coordinates, f"{mode} coordinates of layouts[{name!r}]", size)
+            for coordinates, mode, size in zip(pair, ("row", "column"), shape, strict=True)
+        )
+    return checked
+
+
+def _check_coordinates(given: ArrayLike, what: str, size: int) -> NDArray[np.float64]:
+    """Validate that coordinates are one line of numbers for each point; return them."""
+    try:
+        coordinates = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be numbers: {error}") from error
+    if coordinates.ndim != 2 or len(coordinates) != size or not coordinates.shape[1]:
+        raise ValueError(
+            f"{what} must have one line for each of them, {size}, and one column for each "
+            f"coordinate, got shape {coordinates.shape}"
+        )
+    if np.isinf(coordinates).any():
+        raise ValueError(f"{what} must be finite, or NaN for points that are not shown")
+    return coordinates
 
 
 def _scale_records(model: "CoManifold") -> list[dict[str, Any]]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
 from .._io import atomic_file
 from ..model_selection import HeldOutErrors
 from ._page_data import page_data
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 _SCRIPTS = (
     "data",
     "colours",
+    "categories",
+    "clusters",
     "entries",
     "frame",
     "trees",
@@ -30,6 +34,8 @@ _SCRIPTS = (
     "embedding",
     "scales",
     "tables",
+    "selections",
+    "distinguishing",
     "page",
 )
 
@@ -49,6 +55,7 @@ def write_report(
     notes: Sequence[str] = (),
     annotations: dict[str, dict[str, Sequence[Any]]] | None = None,
     errors: HeldOutErrors | None = None,
+    layouts: dict[str, tuple[ArrayLike, ArrayLike]] | None = None,
 ) -> None:
     """Write a fitted model as one self-contained HTML page.
 
@@ -78,6 +85,10 @@ def write_report(
         The errors on held-out entries to show, such as those of
         `comanifold.model_selection.compare_held_out`. By default those of the model and of means,
         if the fit has held out any entries.
+    layouts : dict, optional
+        Further layouts to switch to, ``{name: (row coordinates, column coordinates)}``, one line
+        for each row or column, such as ``{"UMAP": (model.embed("umap"), model.embed("umap",
+        mode="column"))}``. The page opens with the embedding of the fit.
 
     Examples
     --------
@@ -102,6 +113,7 @@ def write_report(
         notes=notes,
         annotations=annotations,
         errors=errors,
+        layouts=layouts,
     )
     with atomic_file(path) as part:
         part.write_bytes(html)

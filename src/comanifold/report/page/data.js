@@ -18,7 +18,12 @@ async function unpackAll(holder) {
   }
 }
 
-await Promise.all([page.rows, page.columns, page.rows.tree, page.columns.tree, page.matrix, page.estimates].map((holder) => unpackAll(holder ?? {})));
+// Also what is packed one level deeper: layouts, trees and clusters.
+const packedParts = [page.rows, page.columns, page.matrix, page.estimates ?? {}];
+for (const { layouts, tree, clusters } of [page.rows, page.columns]) {
+  packedParts.push(...layouts, tree ?? {}, clusters, clusters.found, clusters.k_means ?? {});
+}
+await Promise.all(packedParts.map(unpackAll));
 
 const hasScales = page.estimates !== null;
 const modes = {
@@ -35,6 +40,12 @@ function element(tag, content = [], properties = {}) {
   return made;
 }
 
+function button(text, act, properties = {}) {
+  const made = element("button", text, { type: "button", ...properties });
+  made.addEventListener("click", act);
+  return made;
+}
+
 // Math.min(...values) fails on very many of them.
 const lowest = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
 const highest = (values) => values.reduce((high, value) => Math.max(high, value), -Infinity);
@@ -43,6 +54,9 @@ const range = (size) => Array.from({ length: size }, (_, i) => i);
 const cellOf = (mode, point) => Math.floor(point / mode.cell_size);
 const coordinate = (mode, point, axis) => mode.embedding[point * mode.n_components + axis];
 const plural = (count, one) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
+const percent = (share) => `${Math.round(100 * share)}%`;
+// a2 before a10.
+const naturally = new Intl.Collator("en", { numeric: true }).compare;
 const short = (value) => (Number.isFinite(value) ? String(Number(value.toPrecision(4))) : "none");
 
 function membersOf(mode, cell) {

@@ -9,6 +9,13 @@ function axisTitle(mode, axis) {
 // With one coordinate only, the place in the order is the second.
 const placeOf = (mode, point, axis) => (axis < mode.n_components ? coordinate(mode, point, axis) : point + 1);
 
+// The layouts of each mode, that of the fit first. The one that is shown is part of the mode.
+const LAYOUT_KEYS = ["layout", "axis", "eigenvalues", "n_components", "embedding"];
+const layouts = Object.fromEntries(Object.values(modes).map((mode) => [
+  mode.key, [Object.fromEntries(LAYOUT_KEYS.map((key) => [key, mode[key]])), ...mode.layouts],
+]));
+const useLayout = (mode, index) => Object.assign(mode, layouts[mode.key][index]);
+
 let selectionRevision = 0;
 
 function drawEmbedding(mode, axes, colouring, selected, shapes) {
@@ -26,7 +33,7 @@ function drawEmbedding(mode, axes, colouring, selected, shapes) {
   });
   const layout = {
     ...plotLayout(), shapes, dragmode: "select", margin: { l: 8, r: 8, t: 26, b: 8 },
-    uirevision: axes.join(), xaxis: axis(0), yaxis: axis(1),
+    uirevision: [mode.layout, ...axes].join(), xaxis: axis(0), yaxis: axis(1),
     // The frame that was drawn goes away; which points are selected is told by the trace.
     selections: [], selectionrevision: (selectionRevision += 1),
     newselection: { line: { color: css("--accent"), width: 1.5, dash: "dot" } },

@@ -48,7 +48,6 @@ function listenToMatrix(redraw, hover) {
   on("uncertain", ({ checked }) => { look.hasErrors = checked; redraw(); });
   on("trees", ({ checked }) => { frame.isByTree = checked; withEntries(redraw); });
   place("trees").disabled = !hasEntries || !Object.values(modes).some((mode) => mode.tree);
-  place("borders").disabled = !hasScales;
   place("uncertain").disabled = !page.n_missing;
   plot.on("plotly_relayout", (changes) => {
     const isZoom = Object.keys(changes).some((name) => /^[xy]axis\.(range|autorange)/.test(name));

@@ -1,16 +1,19 @@
 // What is shown, and what happens when something is touched.
 
 const byId = (id) => document.getElementById(id);
-// The first colouring that tells points apart.
-function firstOf(mode) {
+// The first annotation that tells points apart; null if there is none.
+function firstAnnotation(mode) {
   const first = mode.colourings.findIndex((given) => given.kind !== "text" || given.levels.length > 1);
-  if (first >= 0) return String(first);
-  return hasScales && !mode.colourings.length ? "cluster" : "order";
+  return first < 0 ? null : String(first);
 }
+
+const firstOf = (mode) => (page.n_clusters[mode.key] > 1 ? "cluster" : firstAnnotation(mode) ?? "order");
 
 const state = {
   wanted: { l: page.scales[page.first_scale].l, k: page.scales[page.first_scale].k },
   scale: page.first_scale,
+  clustering: "found",
+  k: { rows: page.n_clusters.rows, columns: page.n_clusters.columns },
   view: "filled",
   colour: { rows: firstOf(modes.rows), columns: firstOf(modes.columns) },
   colourBefore: {},
@@ -30,38 +33,43 @@ const VIEWS = [
 
 let cells = { z: [], share: [] }, pictureNotes = [], isDrawing = false;
 const lit = () => ({ rows: [...state.hovered.rows, ...state.found.rows], columns: [...state.hovered.columns, ...state.found.columns] });
-const colouring = (mode) => colouringOf(mode, state.colour[mode.key], state.clusters[mode.key], state.selected[mode.other]);
+const colouring = (mode, by = state.colour[mode.key]) => colouringOf(mode, by, state.clusters[mode.key], state.selected[mode.other]);
 
 function draw() {
   isDrawing = true;
-  const bars = { rows: [], columns: [] };
+  const bars = { rows: [], columns: [] }, inners = [];
   for (const mode of Object.values(modes)) {
-    if (hasScales) {
-      const labels = labelsAt(mode, state.scale), members = clusterMembers(labels);
-      state.clusters[mode.key] = { labels, members, ...clusterColours(mode, members) };
-      byId(`${mode.key}-clusters`).replaceChildren(clusterTable(mode, state.clusters[mode.key], select));
-      bars[mode.key].push(clusterColouring(mode, state.clusters[mode.key]).colours);
-    }
+    const clusters = clustersOf(mode, { by: state.clustering, k: state.k, scale: state.scale });
+    state.clusters[mode.key] = clusters;
+    byId(`${mode.key}-clusters`).replaceChildren(clusterTable(mode, clusters, select, distinguish));
+    bars[mode.key].push(clusterColouring(clusters).colours);
     const current = colouring(mode);
-    if (state.colour[mode.key] !== "cluster") bars[mode.key].push(current.colours);
+    const beside = state.colour[mode.key] === "cluster" ? firstAnnotation(mode) : state.colour[mode.key];
+    if (beside !== null) {
+      const inner = beside === state.colour[mode.key] ? current : colouring(mode, beside);
+      bars[mode.key].push(inner.colours);
+      inners.push(`${mode.one}s, ${inner.brief ?? inner.text}`);
+    }
     drawLegend(byId(`${mode.key}-legend`), current);
+    byId(`${mode.key}-legend`).classList.toggle("long", (current.chips?.length ?? 0) > 8);
     drawEmbedding(mode, state.axes[mode.key], current, state.selected[mode.key], pointMarks(mode, state.axes[mode.key], lit()[mode.key]));
   }
-  const labels = Object.fromEntries(Object.keys(modes).map((key) => [key, state.clusters[key]?.labels ?? null]));
+  const labels = Object.fromEntries(Object.keys(modes).map((key) => [key, state.clusters[key].labels]));
   cells = cellsInView(state.view, state.scale);
-  const text = [matrixText(labels), barText(bars), ...pictureNotes].join(" ");
+  const text = [matrixText(labels), barText(inners), ...pictureNotes].join(" ");
   byId("matrix-text").textContent = text;
   byId("matrix-text").classList.toggle("long", text.length > 160);
   drawMatrix(cells, bars, labels, matrixMarks(state.selected, lit()));
   drawMap(byId("map-of").value, state.scale);
   if (hasScales) tellScale(state.wanted, state.scale);
+  tellClusters();
+  compare(state);
   isDrawing = false;
 }
 
-function barText(bars) {
-  if (!hasScales) return "Bars: as the embeddings are coloured.";
-  return bars.rows.length + bars.columns.length > 2
-    ? "Outer bars: clusters at this scale; inner: as the embedding is coloured." : "Bars: clusters at this scale.";
+function barText(inners) {
+  const { how } = state.clusters.rows;
+  return inners.length ? `Outer bars: clusters ${how}; inner: ${inners.join("; ")}.` : `Bars: clusters ${how}.`;
 }
 
 // Marks alone are quick to draw: once for each frame, however fast the pointer moves, and not
@@ -80,11 +88,42 @@ function drawMarks() {
   });
 }
 
-// --- scales ---
+// --- clusters and scales ---
+
+function chooseClustering(by) {
+  byId("clustering").value = state.clustering = by;
+  for (const mode of Object.values(modes)) chooseNumber(mode, state.k[mode.key]);
+  if (by === "scale") byId("scale-controls").open = true;
+}
+
+function chooseNumber(mode, wanted) {
+  const [least, most] = possibleNumbers(mode, state.clustering), box = byId(`${mode.key}-k`);
+  [box.min, box.max] = [least, most];
+  state.k[mode.key] = Math.min(Math.max(Math.round(wanted) || least, least), most);
+}
+
+function tellClusters() {
+  const isNumber = ["k_means", "tree"].includes(state.clustering);
+  byId("numbers").hidden = !isNumber;
+  for (const mode of Object.values(modes)) byId(`${mode.key}-k`).value = state.k[mode.key];
+  const { how } = state.clusters.rows;
+  byId("clusters-title").textContent = `Clusters ${how}`;
+  byId("clusters-text").textContent = Object.values(modes).map((mode) => clusterSummary(mode, state.clusters[mode.key])).join(" ");
+}
+
+const distinguish = (mode, cluster) => showGroup(`${mode.key}-${cluster}`, state);
+
+function chooseLayout(mode, index) {
+  useLayout(mode, index);
+  state.axes[mode.key] = [0, 1];
+  axisOptions(mode);
+  draw();
+}
 
 function chooseScale(l, k) {
   state.wanted = { l, k };
   state.scale = nearestScale(l, k);
+  chooseClustering("scale");
   if (state.view === "filled") byId("view").value = state.view = "scale";
   draw();
 }
@@ -104,12 +143,12 @@ function hover(hovered, text, event) {
   drawMarks();
 }
 
-const clusterText = (mode, point) => (hasScales ? [clusterColouring(mode, state.clusters[mode.key]).values[point]] : []);
+const clusterText = (mode, point) => clusterColouring(state.clusters[mode.key]).values[point];
 
 function hoverPoint(mode, { points, event }) {
   const point = points[0].pointIndex, current = colouring(mode);
   const more = state.colour[mode.key] === "cluster" ? [] : [`${current.brief ?? current.text}: ${current.values[point]}`];
-  hover({ [mode.key]: [point] }, [mode.names[point], ...clusterText(mode, point), ...more].join("\n"), event);
+  hover({ [mode.key]: [point] }, [mode.names[point], clusterText(mode, point), ...more].join("\n"), event);
 }
 
 function hoverCell({ points, event }) {
@@ -125,15 +164,22 @@ function hoverCell({ points, event }) {
 // --- selecting ---
 
 function select(key, points) {
-  const other = modes[key].other;
-  state.selected[key] = points;
-  if (points.length && state.colour[other] !== "selection") {
-    state.colourBefore[other] = state.colour[other];
-    state.colour[other] = "selection";
-  } else if (!points.length && state.colour[other] === "selection") {
-    state.colour[other] = state.colourBefore[other];
+  choose({ ...state.selected, [key]: points }, [key]);
+}
+
+// Selects rows and columns; the other embedding of what has changed is coloured by it.
+function choose({ rows, columns }, changed = ["rows", "columns"]) {
+  state.selected = { rows, columns };
+  for (const key of changed) {
+    const { other } = modes[key], points = state.selected[key];
+    if (points.length && state.colour[other] !== "selection") {
+      state.colourBefore[other] = state.colour[other];
+      state.colour[other] = "selection";
+    } else if (!points.length && state.colour[other] === "selection") {
+      state.colour[other] = state.colourBefore[other];
+    }
+    if (points.length) shownGroup = `${key}-selection-0`;
   }
-  colourOptions(modes[other]);
   tellSelection();
   draw();
 }
@@ -145,16 +191,27 @@ function selectLater(mode, points) {
 }
 
 function clearSelection() {
-  for (const key of Object.keys(modes)) select(key, []);
+  choose({ rows: [], columns: [] });
 }
 
-function tellSelection() {
-  const parts = Object.values(modes).filter((mode) => state.selected[mode.key].length).map((mode) => {
-    const points = state.selected[mode.key], names = points.slice(0, 20).map((point) => mode.names[point]).join(", ");
-    return `${plural(points.length, mode.one)}: ${names}${points.length > 20 ? " …" : ""}`;
-  });
-  byId("selection-text").textContent = parts.length ? parts.join(". ") : "Nothing. Drag in an embedding, or choose a cluster below.";
-  byId("clear").disabled = !parts.length;
+function tellSelection(note = "") {
+  const nothing = isNothing(state.selected);
+  byId("selection-text").textContent = nothing ? "Nothing. Drag in an embedding, press Enter in Find, or choose a cluster below." : describeSelection(state.selected);
+  byId("selection-note").textContent = note;
+  if (!note) byId("copy-text").hidden = true;
+  for (const id of ["clear", "copy", "selection-csv", "keep", "selection-name"]) byId(id).disabled = nothing;
+  for (const mode of Object.values(modes)) {
+    if (state.colour[mode.key] === "kept" && !keptSelections.some((kept) => kept[mode.key].length)) state.colour[mode.key] = firstOf(mode);
+    colourOptions(mode);
+  }
+  listKept((kept) => choose(kept), () => { tellSelection(); draw(); });
+}
+
+function keep() {
+  keepSelection(byId("selection-name").value, state.selected);
+  byId("selection-name").value = "";
+  tellSelection();
+  draw();
 }
 
 // --- controls ---
@@ -166,18 +223,23 @@ function fill(id, options, chosen) {
 
 function colourOptions(mode) {
   const options = mode.colourings.map((given, i) => [String(i), given.name]);
-  if (hasScales) options.push(["cluster", "cluster"]);
+  options.unshift(["cluster", "cluster"]);
   options.push(["order", "place in the order"]);
+  if (keptSelections.some((kept) => kept[mode.key].length)) options.push(["kept", "kept selections"]);
   if (state.selected[mode.other].length) options.push(["selection", `the selected ${mode.other}`]);
   fill(`${mode.key}-colour`, options, state.colour[mode.key]);
 }
 
+function axisOptions(mode) {
+  const axes = range(mode.n_components).map((axis) => [String(axis), String(axis + 1)]);
+  byId(`${mode.key}-axes`).hidden = mode.n_components < 3;
+  ["x", "y"].forEach((name, i) => fill(`${mode.key}-${name}`, axes, String(i)));
+}
+
 function find(text) {
-  const wanted = text.trim().toLowerCase();
-  for (const mode of Object.values(modes)) {
-    state.found[mode.key] = wanted ? range(mode.names.length).filter((point) => mode.names[point].toLowerCase().includes(wanted)) : [];
-  }
-  byId("found").textContent = wanted ? `${plural(state.found.rows.length, "row")}, ${plural(state.found.columns.length, "column")}` : "";
+  state.found = matchesOf(text);
+  listMatches(state.found);
+  byId("found").textContent = text.trim() ? `${plural(state.found.rows.length, "row")}, ${plural(state.found.columns.length, "column")}` : "";
   drawMarks();
 }
 
@@ -202,14 +264,15 @@ function setUp() {
     byId("row-scale").max = steps.l.length - 1;
     byId("column-scale").max = steps.k.length - 1;
   } else {
-    for (const id of ["scale-controls", "clusters"]) byId(id).hidden = true;
+    byId("row-and-column-scale").hidden = true;
     byId("no-scales").hidden = false;
   }
+  fill("clustering", CLUSTERINGS, state.clustering);
   for (const mode of Object.values(modes)) {
     colourOptions(mode);
-    const axes = range(mode.n_components).map((axis) => [String(axis), String(axis + 1)]);
-    byId(`${mode.key}-axes`).hidden = mode.n_components < 3;
-    ["x", "y"].forEach((name, i) => fill(`${mode.key}-${name}`, axes, String(i)));
+    axisOptions(mode);
+    byId(`${mode.key}-layouts`).hidden = layouts[mode.key].length < 2;
+    fill(`${mode.key}-layout`, layouts[mode.key].map(({ layout }, i) => [String(i), layout]), "0");
   }
 }
 
@@ -222,13 +285,23 @@ function listen() {
   on("view", "change", (view) => { state.view = view; draw(); });
   listenToMatrix(draw, hover);
   on("find", "input", find);
+  byId("find").addEventListener("keydown", (event) => { if (event.key === "Enter" && !isNothing(state.found)) choose(state.found); });
+  on("found-names", "change", () => choose(pickedMatches()));
   on("clear", "click", clearSelection);
+  on("copy", "click", () => copyText(selectedNames(state.selected), tellSelection));
+  on("selection-csv", "click", () => save("selection.csv", selectionRows(state.selected, state.clusters)));
+  on("keep", "click", keep);
+  byId("selection-name").addEventListener("keydown", (event) => { if (event.key === "Enter") keep(); });
+  on("clustering", "change", (by) => { chooseClustering(by); draw(); });
+  byId("scale-controls").addEventListener("toggle", () => Plotly.Plots.resize("map"));
   on("theme", "click", () => { setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); draw(); });
   addEventListener("pointerdown", () => { isPressed = true; }, true);
   addEventListener("pointerup", () => { isPressed = false; drawMarks(); }, true);
   byId("read").addEventListener("click", () => { byId("reading").open = true; });
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   for (const mode of Object.values(modes)) {
+    on(`${mode.key}-k`, "change", (number) => { chooseNumber(mode, Number(number)); draw(); });
+    on(`${mode.key}-layout`, "change", (index) => chooseLayout(mode, Number(index)));
     on(`${mode.key}-colour`, "change", (by) => { state.colour[mode.key] = by; draw(); });
     ["x", "y"].forEach((name, i) => on(`${mode.key}-${name}`, "change", (axis) => { state.axes[mode.key][i] = Number(axis); draw(); }));
     byId(mode.key).on("plotly_hover", (event) => hoverPoint(mode, event));
@@ -246,8 +319,10 @@ setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 setUp();
 tellSelection();
 drawAbout();
-drawExports(() => state.scale);
+drawExports(() => state.scale, () => state.clusters);
 draw();
 listen();
+listenToLevels();
+listenToComparison(state);
 for (const mode of Object.values(modes).filter(isCloud)) paintCloud(mode);
 document.documentElement.dataset.ready = "yes";

@@ -1,28 +1,11 @@
 // Tables, and files to save. All text goes in as text, never as HTML.
 
-const MOST_CLUSTERS = 100, MOST_MEMBERS = 40;
-
 function table(headings, rows, caption) {
   const cell = (content) => element("td", content, typeof content === "number" ? { className: "number" } : {});
   const head = element("thead", element("tr", headings.map((text) => element("th", text, { scope: "col" }))));
   const body = element("tbody", rows.map((row) => element("tr", row.map(cell))));
   const made = element("table", [...(caption ? [element("caption", caption)] : []), head, body]);
   return element("div", made, { className: "scroll", tabIndex: 0 });
-}
-
-function clusterTable(mode, { members, bySize, colours }, select) {
-  const rows = bySize.slice(0, MOST_CLUSTERS).map((label) => {
-    const points = members[label], names = points.slice(0, MOST_MEMBERS).map((point) => mode.names[point]).join(", ");
-    const chip = element("span", [], { className: "chip" });
-    chip.style.background = colours[label];
-    const button = element("button", "Select", { type: "button", ariaLabel: `Select ${mode.one} cluster ${label + 1}` });
-    button.addEventListener("click", () => select(mode.key, points));
-    const more = points.length - MOST_MEMBERS;
-    return [[chip, String(label + 1)], points.length, more > 0 ? `${names} and ${more} more` : names, button];
-  });
-  const left = bySize.length - rows.length;
-  const caption = `${plural(bySize.length, `${mode.one} cluster`)}, the largest first` + (left > 0 ? `; ${left} more are in the CSV` : "");
-  return table(["cluster", "size", "members", ""], rows, caption);
 }
 
 const field = (value) => (/[",\r\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
@@ -56,14 +39,6 @@ const embeddingRows = (mode) => [
   })]),
 ];
 
-const clusterRows = (scale) => [
-  ["mode", "name", "cluster", "l", "k"],
-  ...Object.values(modes).flatMap((mode) => placesOf(mode).map((point) => {
-    const label = labelsAt(mode, scale)[point];
-    return [mode.one, mode.names[point], label < 0 ? "" : label + 1, page.scales[scale].l, page.scales[scale].k];
-  })),
-];
-
 function filledRows() {
   const columns = placesOf(modes.columns);
   return [
@@ -72,11 +47,12 @@ function filledRows() {
   ];
 }
 
-function drawExports(scale) {
+function drawExports(scale, clusters) {
   const files = [
     ["Row embedding", () => save("row_embedding.csv", embeddingRows(modes.rows))],
     ["Column embedding", () => save("column_embedding.csv", embeddingRows(modes.columns))],
-    ["Clusters at this scale", () => save("clusters.csv", clusterRows(scale())), hasScales],
+    ["Clusters shown", () => save("clusters.csv", clusterRows(clusters()))],
+    ["Clusters at this scale", () => save("clusters.csv", scaleRows(scale())), hasScales],
     ["Filled-in matrix", () => save("filled.csv", filledRows()), !isAggregated],
     ["Scales", () => save("scales.csv", [Object.keys(page.scales[0]), ...page.scales.map(Object.values)])],
   ];
