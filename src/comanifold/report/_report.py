@@ -36,6 +36,11 @@ _SCRIPTS = (
     "tables",
     "selections",
     "distinguishing",
+    "themes",
+    "heatmap_pictures",
+    "pictures",
+    "sizes",
+    "keys",
     "page",
 )
 

@@ -110,7 +110,7 @@ function drawMatrix({ z, share }, bars, labels, shapes) {
     xaxis: { ...nameAxis(modes.columns), ...side, domain: [left.start, 1], tickangle: -90, range: initialRange(modes.columns) },
     yaxis: { ...nameAxis(modes.rows), ...side, domain: [0, 1 - top.start], side: "left", anchor: left.traces.length ? "x2" : "x", range: initialRange(modes.rows) },
   };
-  return Plotly.react("matrix", traces, layout, configure("zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"));
+  return Plotly.react("matrix", traces, layout, configure("zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", ...pictureButtons("matrix")));
 }
 
 // What the picture shows, and what not.

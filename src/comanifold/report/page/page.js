@@ -31,24 +31,28 @@ const VIEWS = [
 
 // --- drawing ---
 
-let cells = { z: [], share: [] }, pictureNotes = [], isDrawing = false;
+let cells = { z: [], share: [] }, pictureNotes = [], matrixLegends = [], isDrawing = false;
 const lit = () => ({ rows: [...state.hovered.rows, ...state.found.rows], columns: [...state.hovered.columns, ...state.found.columns] });
 const colouring = (mode, by = state.colour[mode.key]) => colouringOf(mode, by, state.clusters[mode.key], state.selected[mode.other]);
 
 function draw() {
   isDrawing = true;
   const bars = { rows: [], columns: [] }, inners = [];
+  matrixLegends = [];
   for (const mode of Object.values(modes)) {
     const clusters = clustersOf(mode, { by: state.clustering, k: state.k, scale: state.scale });
     state.clusters[mode.key] = clusters;
     byId(`${mode.key}-clusters`).replaceChildren(clusterTable(mode, clusters, select, distinguish));
-    bars[mode.key].push(clusterColouring(clusters).colours);
+    const outer = clusterColouring(clusters);
+    bars[mode.key].push(outer.colours);
+    matrixLegends.push({ ...outer, text: `${mode.key}, ${outer.text}` });
     const current = colouring(mode);
     const beside = state.colour[mode.key] === "cluster" ? firstAnnotation(mode) : state.colour[mode.key];
     if (beside !== null) {
       const inner = beside === state.colour[mode.key] ? current : colouring(mode, beside);
       bars[mode.key].push(inner.colours);
       inners.push(`${mode.one}s, ${inner.brief ?? inner.text}`);
+      matrixLegends.push({ ...inner, text: `inner bar, ${mode.key}, ${inner.text}` });
     }
     drawLegend(byId(`${mode.key}-legend`), current);
     byId(`${mode.key}-legend`).classList.toggle("long", (current.chips?.length ?? 0) > 8);
@@ -58,6 +62,7 @@ function draw() {
   cells = cellsInView(state.view, state.scale);
   const text = [matrixText(labels), barText(inners), ...pictureNotes].join(" ");
   byId("matrix-text").textContent = text;
+  matrixLegends.push({ text: matrixText(labels) });
   byId("matrix-text").classList.toggle("long", text.length > 160);
   drawMatrix(cells, bars, labels, matrixMarks(state.selected, lit()));
   drawMap(byId("map-of").value, state.scale);
@@ -243,12 +248,6 @@ function find(text) {
   drawMarks();
 }
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
-  byId("theme").setAttribute("aria-label", `Change to ${theme === "dark" ? "light" : "dark"} colours`);
-}
-
 function setUp() {
   const missing = page.n_missing / (page.n_rows * page.n_columns);
   const error = page.held_out ? `; held-out error ${page.held_out.errors[0][1].toFixed(2)}` : "";
@@ -284,6 +283,7 @@ function listen() {
   on("map-of", "change", draw);
   on("view", "change", (view) => { state.view = view; draw(); });
   listenToMatrix(draw, hover);
+  listenToKeys({ showPoint: hoverPoint, showCell: hoverCell, leave: () => hover({}, ""), select, clear: clearSelection, selected: (mode) => state.selected[mode.key] });
   on("find", "input", find);
   byId("find").addEventListener("keydown", (event) => { if (event.key === "Enter" && !isNothing(state.found)) choose(state.found); });
   on("found-names", "change", () => choose(pickedMatches()));
@@ -320,9 +320,11 @@ setUp();
 tellSelection();
 drawAbout();
 drawExports(() => state.scale, () => state.clusters);
+listPictures(byId("pictures"));
 draw();
 listen();
 listenToLevels();
 listenToComparison(state);
 for (const mode of Object.values(modes).filter(isCloud)) paintCloud(mode);
+followSizes();
 document.documentElement.dataset.ready = "yes";

@@ -62,7 +62,7 @@ function drawExports(scale, clusters) {
     return button;
   }));
   document.getElementById("exports-text").textContent = isAggregated
-    ? "The matrix is too large to be on this page entry by entry, so it cannot be saved from here."
+    ? "The entries of a matrix of this size are on this page in rounded form, so they cannot be saved from here."
     : "The filled-in matrix has the weighted mean of scales and completions where nothing was observed, and about seven digits.";
 }
 
