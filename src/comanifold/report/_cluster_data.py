@@ -3,12 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ._packing import pack
 
 if TYPE_CHECKING:
     from ..co_manifold import CoManifold
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
 
 # Numbers of clusters for which k-means is computed, and for how many entries at most: with their
 # confidence, all of them take about as long as the rest of the page.
@@ -19,8 +23,16 @@ _MAX_K_MEANS = 100_000
 _N_LISTED = 50
 
 
-def cluster_data(model: "CoManifold", mode: str) -> dict[str, Any]:
+def cluster_data(model: "CoManifold", mode: str, linkage: Array | None) -> dict[str, Any]:
     """Return the clusters of the rows or columns, in the organised order.
+
+    Parameters
+    ----------
+    model : CoManifold
+    mode : {"row", "column"}
+    linkage : ndarray or None
+        ``model.row_linkage_`` or ``model.column_linkage_``, which take seconds for very many
+        points; None if the scales were not kept.
 
     Returns
     -------
@@ -39,7 +51,7 @@ def cluster_data(model: "CoManifold", mode: str) -> dict[str, Any]:
             "point_confidence": pack(found.point_confidence[order], "Float32Array"),
         },
         "k_means": _k_means(model, mode) if model.data_.size <= _MAX_K_MEANS else None,
-        "tree": _tree(model, mode) if hasattr(model, f"{mode}_linkage_") else None,
+        "tree": None if linkage is None else pack(_joined(linkage, order), "Int32Array"),
     }
 
 
@@ -60,14 +72,18 @@ def _k_means(model: "CoManifold", mode: str) -> dict[str, Any] | None:
     }
 
 
-def _tree(model: "CoManifold", mode: str) -> dict[str, str]:
+def _joined(linkage: Array, order: Labels) -> Labels:
     """Return the pairs of nodes that are joined; leaves are places in the organised order."""
-    order = getattr(model, f"{mode}_order_")
-    nodes = getattr(model, f"{mode}_linkage_")[:, :2].astype(np.intp)
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
+    nodes = linkage[:, :2].astype(np.intp)
     is_leaf = nodes < len(order)
-    return pack(np.where(is_leaf, place[np.where(is_leaf, nodes, 0)], nodes), "Int32Array")
+    return np.where(is_leaf, _places(order)[np.where(is_leaf, nodes, 0)], nodes)
+
+
+def _places(order: Labels) -> Labels:
+    """Return where each point is in an order."""
+    places = np.empty(len(order), dtype=np.intp)
+    places[order] = np.arange(len(order))
+    return places
 
 
 def distinguishing_data(model: "CoManifold", mode: str) -> list[dict[str, list[Any]]]:
@@ -77,13 +93,11 @@ def distinguishing_data(model: "CoManifold", mode: str) -> list[dict[str, list[A
     organised order.
     """
     order = getattr(model, f"{'column' if mode == 'row' else 'row'}_order_")
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order))
-    table = model.distinguishing(mode)
+    places, table = _places(order), model.distinguishing(mode)
     names = ("effect", "standard_error", "certain", "inside", "outside", "n_inside", "n_outside")
     found = []
     for cluster in range(model.find_clusters(mode).n_clusters):
         lines = np.flatnonzero(table["cluster"] == cluster)[:_N_LISTED]
         columns = {name: table[name][lines].tolist() for name in names}
-        found.append({"place": place[table["index"][lines]].tolist(), **columns})
+        found.append({"place": places[table["index"][lines]].tolist(), **columns})
     return found

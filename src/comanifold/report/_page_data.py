@@ -86,6 +86,7 @@ def page_data(
         "rows": {
             **_mode_data(model, "row", names[0], annotations["rows"], steps[0]),
             "tree": tree_data(trees[0], model.row_order_),
+            "clusters": cluster_data(model, "row", trees[0]),
             "layouts": [
                 _layout_data(name, coordinates[0][model.row_order_])
                 for name, coordinates in layouts.items()
@@ -94,6 +95,7 @@ def page_data(
         "columns": {
             **_mode_data(model, "column", names[1], annotations["columns"], steps[1]),
             "tree": tree_data(trees[1], model.column_order_),
+            "clusters": cluster_data(model, "column", trees[1]),
             "layouts": [
                 _layout_data(name, coordinates[1][model.column_order_])
                 for name, coordinates in layouts.items()
@@ -120,7 +122,7 @@ def page_data(
 def _mode_data(
     model: "CoManifold", mode: str, names: list[str], annotations: dict[str, list[Any]], step: int
 ) -> dict[str, Any]:
-    """Return names, embedding, colourings and clusters of the rows or columns."""
+    """Return names, embedding and colourings of the rows or columns."""
     order = getattr(model, f"{mode}_order_")
     eigenvalues = getattr(model, f"{mode}_eigenvalues_", None)
     # The page has the clusters found in any case.
@@ -137,7 +139,6 @@ def _mode_data(
         "axis": TITLES.get(embedding, TITLES["diffusion"]),
         "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
         "colourings": [in_order(made, order) for made in colourings(names, others)],
-        "clusters": cluster_data(model, mode),
         "cell_size": step,
     }
 

@@ -82,9 +82,9 @@ function listLevels() {
   });
   document.getElementById("levels-list").replaceChildren(...lines);
   const left = matches.length - lines.length;
-  document.getElementById("levels-text").textContent =
-    `${picked.length} of at most ${most} colours are used. ` +
-    (left ? `${left.toLocaleString("en")} more categories match: type more of their name.` : `${matches.length.toLocaleString("en")} of ${levels.length.toLocaleString("en")} match.`);
+  const used = picked.length < most ? `${picked.length} of ${most} colours are used.` : `All ${most} colours are used: untick some, or press None, to pick others.`;
+  const matching = `${matches.length.toLocaleString("en")} of ${levels.length.toLocaleString("en")} match`;
+  document.getElementById("levels-text").textContent = `${used} ${matching}${left ? `; the first ${MOST_LISTED} are listed: type more of their name` : ""}.`;
 }
 
 function listenToLevels() {

@@ -134,6 +134,7 @@ function drawComparison(state) {
   const { group, lines, compared } = comparison, byId = (id) => document.getElementById(id), isAveraged = compared?.isAveraged ?? false;
   byId("compare-csv").disabled = !lines.length;
   byId("compare-figure").hidden = !lines.length || !compared;
+  byId("compare-others").textContent = group ? `from the other ${group.mode.key}?` : "";
   if (!group) {
     byId("compare-table").replaceChildren();
     byId("compare-text").textContent = "There is no group to compare: there is one cluster of rows and one of columns. Select rows or columns in an embedding.";
@@ -173,7 +174,7 @@ function drawStrips(state, { mode, name, points, cluster }, lines, { inside, at,
   const trace = (side, text, tint) => ({
     type: "box", orientation: "h", ...sides[side], name: text, offsetgroup: text, alignmentgroup: "all", boxpoints: showAll ? "all" : false,
     jitter: 0.7, pointpos: 0, marker: { color: tint, size: 3.5, opacity: 0.75 }, line: { color: tint, width: 1.3 },
-    fillcolor: "rgba(128,128,128,0.12)", hoveron: "points", hovertemplate: "%{text}<extra></extra>", whiskerwidth: 0.5,
+    fillcolor: `rgba(${channels(tint).join(",")},0.25)`, hoveron: "points", hovertemplate: "%{text}<extra></extra>", whiskerwidth: 0.5,
   });
   const labels = lines.map(({ feature }) => asText(shortened(featureName(other, feature, isAveraged))));
   const base = plotLayout();

@@ -3,7 +3,7 @@
 function axisTitle(mode, axis) {
   if (axis >= mode.n_components) return "place in the organised order";
   const value = mode.eigenvalues?.[axis];
-  return `${mode.axis} ${axis + 1}${value === undefined ? "" : ` (eigenvalue ${short(value)})`}`;
+  return `${asText(mode.axis)} ${axis + 1}${value === undefined ? "" : ` (eigenvalue ${short(value)})`}`;
 }
 
 // With one coordinate only, the place in the order is the second.

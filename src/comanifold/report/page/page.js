@@ -31,6 +31,7 @@ const VIEWS = [
 
 // --- drawing ---
 
+const MOST_IN_SHORT_LEGEND = 10;
 let cells = { z: [], share: [] }, pictureNotes = [], matrixLegends = [], isDrawing = false;
 const lit = () => ({ rows: [...state.hovered.rows, ...state.found.rows], columns: [...state.hovered.columns, ...state.found.columns] });
 const colouring = (mode, by = state.colour[mode.key]) => colouringOf(mode, by, state.clusters[mode.key], state.selected[mode.other]);
@@ -55,7 +56,7 @@ function draw() {
       matrixLegends.push({ ...inner, text: `inner bar, ${mode.key}, ${inner.text}` });
     }
     drawLegend(byId(`${mode.key}-legend`), current);
-    byId(`${mode.key}-legend`).classList.toggle("long", (current.chips?.length ?? 0) > 8);
+    byId(`${mode.key}-legend`).classList.toggle("long", (current.chips?.length ?? 0) > MOST_IN_SHORT_LEGEND);
     drawEmbedding(mode, state.axes[mode.key], current, state.selected[mode.key], pointMarks(mode, state.axes[mode.key], lit()[mode.key]));
   }
   const labels = Object.fromEntries(Object.keys(modes).map((key) => [key, state.clusters[key].labels]));
@@ -248,6 +249,14 @@ function find(text) {
   drawMarks();
 }
 
+// What is selected needs no rings any more.
+function selectFound(text) {
+  const found = matchesOf(text);
+  if (isNothing(found)) return;
+  state.found = { rows: [], columns: [] };
+  choose(found);
+}
+
 function setUp() {
   const missing = page.n_missing / (page.n_rows * page.n_columns);
   const error = page.held_out ? `; held-out error ${page.held_out.errors[0][1].toFixed(2)}` : "";
@@ -285,7 +294,7 @@ function listen() {
   listenToMatrix(draw, hover);
   listenToKeys({ showPoint: hoverPoint, showCell: hoverCell, leave: () => hover({}, ""), select, clear: clearSelection, selected: (mode) => state.selected[mode.key] });
   on("find", "input", find);
-  byId("find").addEventListener("keydown", (event) => { if (event.key === "Enter" && !isNothing(state.found)) choose(state.found); });
+  byId("find").addEventListener("keydown", (event) => { if (event.key === "Enter") selectFound(event.target.value); });
   on("found-names", "change", () => choose(pickedMatches()));
   on("clear", "click", clearSelection);
   on("copy", "click", () => copyText(selectedNames(state.selected), tellSelection));
