@@ -41,6 +41,7 @@ _SCRIPTS = (
     "pictures",
     "sizes",
     "keys",
+    "print",
     "page",
 )
 
@@ -137,7 +138,7 @@ def render_report(model: "CoManifold", **content: Any) -> bytes:
         ) from error
     script = "".join(_read(f"{name}.js") for name in _SCRIPTS)
     scripts = {"plotly": get_plotlyjs(), "page": script}
-    style = _read("page.css")
+    style = _read("page.css") + _read("media.css")
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     page = environment.from_string(_read("page.html")).render(
         data=data,

@@ -336,4 +336,5 @@ listenToLevels();
 listenToComparison(state);
 for (const mode of Object.values(modes).filter(isCloud)) paintCloud(mode);
 followSizes();
+listenToPrinting();
 document.documentElement.dataset.ready = "yes";
