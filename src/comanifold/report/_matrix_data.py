@@ -18,11 +18,13 @@ _STEPS = 65_534
 _NO_VALUE = 65_535
 
 
-def matrix_data(model: "CoManifold", steps: list[int]) -> dict[str, Any]:
+def matrix_data(model: "CoManifold", steps: list[int], max_cells: int) -> dict[str, Any]:
     """Return the observed and the filled-in matrix, averaged over cells, in standard units.
 
     A cell has ``steps[0]`` rows and ``steps[1]`` columns that are neighbours in the organised
-    order.
+    order. ``["error"]`` has the mean standard error of what was filled in there, in hundredths of
+    the standard deviation of the data, at most 254; 255 where it is unknown. ``["max_cells"]`` is
+    the largest number of rows, or columns, that a page draws.
     """
     place = np.ix_(model.row_order_, model.column_order_)
     observed, filled = model.data_[place], model.filled_[place]
@@ -35,11 +37,15 @@ def matrix_data(model: "CoManifold", steps: list[int]) -> dict[str, Any]:
     limits = np.nanquantile(filled_cells, [0.01, 0.99]) * model.scale_ + model.mean_
     data = {
         "size": list(sizes.shape),
+        "max_cells": max_cells,
         "mean": float(model.mean_),
         "unit": float(model.scale_),
         "limits": [float(limit) for limit in limits],
         "share_observed": pack(np.ceil(255.0 * counts / sizes), "Uint8Array"),
         "filled": pack(filled_cells, "Float32Array"),
+        "error": pack(
+            _errors(model.filled_std_[place] / model.scale_, ~is_there, steps), "Uint8Array"
+        ),
     }
     if max(steps) > 1:
         seen = np.where(is_there, in_units, 0.0)
@@ -88,6 +94,14 @@ def scale_data(model: "CoManifold", steps: list[int], max_values: int) -> dict[s
         "values": pack(np.concatenate(tables), "Uint16Array"),
         "is_averaged": max_groups < max(map(max, sizes)),
     }
+
+
+def _errors(errors: Array, is_missing: NDArray[np.bool_], steps: list[int]) -> Array:
+    """Return the mean errors of missing entries in hundredths, 255 where there are none."""
+    is_known = is_missing & ~np.isnan(errors)
+    sums = _cell_sums(np.where(is_known, errors, 0.0), steps)
+    means = _divide(sums, _cell_sums(is_known.astype(float), steps))
+    return np.where(np.isnan(means), 255.0, np.minimum(np.rint(100.0 * np.nan_to_num(means)), 254))
 
 
 def _cell_sums(values: Array, steps: list[int]) -> Array:

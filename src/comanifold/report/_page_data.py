@@ -17,13 +17,12 @@ from ..model_selection import HeldOutErrors, compare_held_out
 from ._cluster_data import cluster_data, distinguishing_data
 from ._colourings import check_annotations, check_names, colourings, in_order
 from ._matrix_data import matrix_data, scale_data
-from ._packing import pack, pack_observed
+from ._packing import pack, pack_entries
+from ._tree_data import tree_data
 
 if TYPE_CHECKING:
     from ..co_manifold import CoManifold
 
-# More points than this make a browser slow: only every second, third and so on is drawn.
-_MAX_POINTS = 5000
 # The page opens at a scale with at most as many clusters as there are colours.
 _MAX_CLUSTERS = 7
 
@@ -50,9 +49,9 @@ def page_data(
 
     ``["values"]`` has the observed entries at full resolution, see
     `comanifold.report._packing.pack_observed`: n_rows * n_columns codes in the organised order, by
-    rows. It is None if there are more than `max_entries` entries, missing ones included; then
-    ``["distinguishing"]`` has what distinguishes the clusters found, which the page computes
-    otherwise.
+    rows. ``["filled_values"]`` has what was filled in where nothing was observed. Both are None if
+    there are more than `max_entries` entries, missing ones included; then ``["distinguishing"]``
+    has what distinguishes the clusters found, which the page computes otherwise.
     """
     check_is_fitted(model)
     if isinstance(notes, str):
@@ -69,7 +68,8 @@ def page_data(
     layouts = check_layouts(layouts, shape)
     # Computed at each access, in seconds for very many rows.
     trees = [getattr(model, f"{mode}_linkage_", None) for mode in ("row", "column")]
-    values = pack_observed(model.data_[np.ix_(model.row_order_, model.column_order_)], max_entries)
+    place = np.ix_(model.row_order_, model.column_order_)
+    values, filled_values = pack_entries(model.data_[place], model.filled_[place], max_entries)
     return {
         "title": "Co-manifold report" if title is None else str(title),
         "notes": [str(note) for note in notes],
@@ -85,6 +85,7 @@ def page_data(
         },
         "rows": {
             **_mode_data(model, "row", names[0], annotations["rows"], steps[0]),
+            "tree": tree_data(trees[0], model.row_order_),
             "clusters": cluster_data(model, "row", trees[0]),
             "layouts": [
                 _layout_data(name, coordinates[0][model.row_order_])
@@ -93,14 +94,16 @@ def page_data(
         },
         "columns": {
             **_mode_data(model, "column", names[1], annotations["columns"], steps[1]),
+            "tree": tree_data(trees[1], model.column_order_),
             "clusters": cluster_data(model, "column", trees[1]),
             "layouts": [
                 _layout_data(name, coordinates[1][model.column_order_])
                 for name, coordinates in layouts.items()
             ],
         },
-        "matrix": matrix_data(model, steps),
+        "matrix": matrix_data(model, steps, max_cells),
         "values": values,
+        "filled_values": filled_values,
         "distinguishing": None
         if values is not None
         else {f"{mode}s": distinguishing_data(model, mode) for mode in ("row", "column")},
@@ -137,7 +140,6 @@ def _mode_data(
         "eigenvalues": None if eigenvalues is None else [float(value) for value in eigenvalues],
         "colourings": [in_order(made, order) for made in colourings(names, others)],
         "cell_size": step,
-        "point_step": -(-len(order) // _MAX_POINTS),
     }
 
 

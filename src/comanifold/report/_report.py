@@ -24,12 +24,24 @@ _SCRIPTS = (
     "colours",
     "categories",
     "clusters",
+    "entries",
+    "frame",
+    "trees",
     "matrix",
+    "matrix_controls",
+    "points_canvas",
+    "many_points",
     "embedding",
     "scales",
     "tables",
     "selections",
     "distinguishing",
+    "themes",
+    "heatmap_pictures",
+    "pictures",
+    "sizes",
+    "keys",
+    "print",
     "page",
 )
 
@@ -126,7 +138,7 @@ def render_report(model: "CoManifold", **content: Any) -> bytes:
         ) from error
     script = "".join(_read(f"{name}.js") for name in _SCRIPTS)
     scripts = {"plotly": get_plotlyjs(), "page": script}
-    style = _read("page.css")
+    style = _read("page.css") + _read("media.css")
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     page = environment.from_string(_read("page.html")).render(
         data=data,

@@ -3,6 +3,8 @@
 const RAMPS = {
   viridis: ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"],
   cividis: ["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"],
+  magma: ["#000004", "#1d1147", "#51127c", "#832681", "#b73779", "#e75263", "#fc8961", "#fec488", "#fcfdbf"],
+  grey: ["#ffffff", "#b8b8b8", "#767676", "#3a3a3a", "#000000"],
   diverging: ["#003e6e", "#0072b2", "#7fb8da", "#f0efec", "#f0b27f", "#d55e00", "#8a3b00"],
 };
 // Twenty colours for annotations and twenty for clusters. Annotations begin with those of Okabe and

@@ -18,10 +18,10 @@ async function unpackAll(holder) {
   }
 }
 
-// Also what is packed one level deeper: layouts and clusters.
+// Also what is packed one level deeper: layouts, trees and clusters.
 const packedParts = [page.rows, page.columns, page.matrix, page.estimates ?? {}];
-for (const { layouts, clusters } of [page.rows, page.columns]) {
-  packedParts.push(...layouts, clusters, clusters.found, clusters.k_means ?? {});
+for (const { layouts, tree, clusters } of [page.rows, page.columns]) {
+  packedParts.push(...layouts, tree ?? {}, clusters, clusters.found, clusters.k_means ?? {});
 }
 await Promise.all(packedParts.map(unpackAll));
 
@@ -30,6 +30,9 @@ const modes = {
   rows: { ...page.rows, key: "rows", one: "row", other: "columns", cells: page.matrix.size[0] },
   columns: { ...page.columns, key: "columns", one: "column", other: "rows", cells: page.matrix.size[1] },
 };
+
+// Whether cells of the picture hold several rows or columns.
+const isAggregated = modes.rows.cell_size * modes.columns.cell_size > 1;
 
 function element(tag, content = [], properties = {}) {
   const made = Object.assign(document.createElement(tag), properties);

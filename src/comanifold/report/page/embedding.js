@@ -1,7 +1,5 @@
 // The points of the rows, or of the columns.
 
-const pointsOf = (mode) => range(Math.ceil(mode.names.length / mode.point_step)).map((i) => i * mode.point_step);
-
 function axisTitle(mode, axis) {
   if (axis >= mode.n_components) return "place in the organised order";
   const value = mode.eigenvalues?.[axis];
@@ -21,20 +19,17 @@ const useLayout = (mode, index) => Object.assign(mode, layouts[mode.key][index])
 let selectionRevision = 0;
 
 function drawEmbedding(mode, axes, colouring, selected, shapes) {
-  const points = pointsOf(mode), chosen = new Set(selected);
-  const trace = {
-    type: "scatter", mode: "markers", hoverinfo: "none",
-    x: points.map((point) => placeOf(mode, point, axes[0])), y: points.map((point) => placeOf(mode, point, axes[1])),
-    marker: {
-      color: points.map((point) => colouring.colours[point]), size: points.length > 1000 ? 5 : 8,
-      line: { width: points.length > 1000 ? 0 : 0.7, color: css("--rim") },
-    },
-    selectedpoints: chosen.size ? range(points.length).filter((i) => chosen.has(points[i])) : null,
+  const size = mode.names.length, [x, y] = axes.map((axis) => range(size).map((point) => placeOf(mode, point, axis)));
+  if (isCloud(mode)) setCloud(mode, x, y, colouring.colours, selected);
+  const trace = isCloud(mode) ? cornerTrace(x, y) : {
+    type: "scatter", mode: "markers", hoverinfo: "none", x, y,
+    marker: { color: colouring.colours, size: size > 1000 ? 5 : 8, line: { width: size > 1000 ? 0 : 0.7, color: css("--rim") } },
+    selectedpoints: selected.length ? [...selected].sort((a, b) => a - b) : null,
     selected: { marker: { opacity: 1 } }, unselected: { marker: { opacity: 0.18 } },
   };
   const axis = (which) => ({
     title: { text: axisTitle(mode, axes[which]), standoff: 4 }, zeroline: false, gridcolor: css("--grid"),
-    nticks: 6, automargin: true,
+    nticks: 6, automargin: true, showgrid: !isCloud(mode),
   });
   const layout = {
     ...plotLayout(), shapes, dragmode: "select", margin: { l: 8, r: 8, t: 26, b: 8 },
@@ -43,13 +38,13 @@ function drawEmbedding(mode, axes, colouring, selected, shapes) {
     selections: [], selectionrevision: (selectionRevision += 1),
     newselection: { line: { color: css("--accent"), width: 1.5, dash: "dot" } },
   };
-  return Plotly.react(mode.key, [trace], layout, configure("select2d", "lasso2d", "zoom2d", "pan2d", "resetScale2d", "toImage"));
+  return Plotly.react(mode.key, [trace], layout, configure("select2d", "lasso2d", "zoom2d", "pan2d", "resetScale2d", ...pictureButtons(mode.key)));
 }
 
 // A ring around each point that is lit up.
 function pointMarks(mode, axes, lit) {
   const line = { width: 2.5, color: css("--accent") }, radius = 8;
-  return lit.filter((point) => point % mode.point_step === 0).map((point) => ({
+  return lit.map((point) => ({
     x: placeOf(mode, point, axes[0]), y: placeOf(mode, point, axes[1]),
   })).filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y)).map(({ x, y }) => ({
     type: "circle", xref: "x", yref: "y", xsizemode: "pixel", ysizemode: "pixel", xanchor: x, yanchor: y,

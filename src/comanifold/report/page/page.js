@@ -15,7 +15,6 @@ const state = {
   clustering: "found",
   k: { rows: page.n_clusters.rows, columns: page.n_clusters.columns },
   view: "filled",
-  palette: "viridis",
   colour: { rows: firstOf(modes.rows), columns: firstOf(modes.columns) },
   colourBefore: {},
   axes: { rows: [0, 1], columns: [0, 1] },
@@ -33,34 +32,40 @@ const VIEWS = [
 // --- drawing ---
 
 const MOST_IN_SHORT_LEGEND = 10, MOST_RINGS = 500;
-let shown = [], pictureNotes = [], isDrawing = false;
+let cells = { z: [], share: [] }, pictureNotes = [], matrixLegends = [], isDrawing = false;
 const lit = () => ({ rows: [...state.hovered.rows, ...state.found.rows], columns: [...state.hovered.columns, ...state.found.columns] });
 const colouring = (mode, by = state.colour[mode.key]) => colouringOf(mode, by, state.clusters[mode.key], state.selected[mode.other]);
 
 function draw() {
   isDrawing = true;
   const bars = { rows: [], columns: [] }, inners = [];
+  matrixLegends = [];
   for (const mode of Object.values(modes)) {
     const clusters = clustersOf(mode, { by: state.clustering, k: state.k, scale: state.scale });
     state.clusters[mode.key] = clusters;
     byId(`${mode.key}-clusters`).replaceChildren(clusterTable(mode, clusters, select, distinguish));
-    bars[mode.key].push(clusterColouring(clusters).colours);
+    const outer = clusterColouring(clusters);
+    bars[mode.key].push(outer.colours);
+    matrixLegends.push({ ...outer, text: `${mode.key}, ${outer.text}` });
     const current = colouring(mode);
     const beside = state.colour[mode.key] === "cluster" ? firstAnnotation(mode) : state.colour[mode.key];
     if (beside !== null) {
       const inner = beside === state.colour[mode.key] ? current : colouring(mode, beside);
       bars[mode.key].push(inner.colours);
       inners.push(`${mode.one}s, ${inner.brief ?? inner.text}`);
+      matrixLegends.push({ ...inner, text: `inner bar, ${mode.key}, ${inner.text}` });
     }
     drawLegend(byId(`${mode.key}-legend`), current);
-    const legend = byId(`${mode.key}-legend`), wasLong = legend.classList.contains("long");
-    const isLong = legend.classList.toggle("long", (current.chips?.length ?? 0) > MOST_IN_SHORT_LEGEND);
+    byId(`${mode.key}-legend`).classList.toggle("long", (current.chips?.length ?? 0) > MOST_IN_SHORT_LEGEND);
     drawEmbedding(mode, state.axes[mode.key], current, state.selected[mode.key], pointMarks(mode, state.axes[mode.key], lit()[mode.key]));
-    if (isLong !== wasLong && document.documentElement.dataset.ready) Plotly.Plots.resize(mode.key);
   }
-  shown = matrixOf(state.view, state.scale);
-  drawMatrix(shown, state.palette, bars, matrixMarks(state.selected, lit()));
-  byId("matrix-text").textContent = ["Grey: missing. Colours span the middle 98% of the values.", barText(inners), ...pictureNotes].join(" ");
+  const labels = Object.fromEntries(Object.keys(modes).map((key) => [key, state.clusters[key].labels]));
+  cells = cellsInView(state.view, state.scale);
+  const text = [matrixText(labels), barText(inners), ...pictureNotes].join(" ");
+  byId("matrix-text").textContent = text;
+  matrixLegends.push({ text: matrixText(labels) });
+  byId("matrix-text").classList.toggle("long", text.length > 160);
+  drawMatrix(cells, bars, labels, matrixMarks(state.selected, lit()));
   drawMap(byId("map-of").value, state.scale);
   if (hasScales) tellScale(state.wanted, state.scale);
   tellClusters();
@@ -147,19 +152,19 @@ function hover(hovered, text, event) {
 const clusterText = (mode, point) => clusterColouring(state.clusters[mode.key]).values[point];
 
 function hoverPoint(mode, { points, event }) {
-  const point = points[0].pointIndex * mode.point_step, current = colouring(mode);
+  const point = points[0].pointIndex, current = colouring(mode);
   const more = state.colour[mode.key] === "cluster" ? [] : [`${current.brief ?? current.text}: ${current.values[point]}`];
   hover({ [mode.key]: [point] }, [mode.names[point], clusterText(mode, point), ...more].join("\n"), event);
 }
 
 function hoverCell({ points, event }) {
-  const [row, column] = [Math.round(points[0].y), Math.round(points[0].x)], { rows, columns } = modes;
-  const share = shareObserved(row, column), value = short(shown[row][column]);
+  const [row, column] = points[0].pointIndex, { rows, columns } = modes, [inRow, inColumn] = [pointsIn(rows, row), pointsIn(columns, column)];
+  const share = cells.share[row][column], value = short(cells.z[row][column]), error = errorAt(inRow[0], inColumn[0]);
   const origin = share === 1 ? "observed" : share ? `${Math.round(100 * share)}% observed` : "missing in the data";
-  const description = state.view === "estimate" ? `estimate; ${origin}` : share || state.view === "observed" ? origin : "filled in";
+  const description = state.view === "estimate" ? `estimate; ${origin}` : share || state.view === "observed" ? origin : `filled in${Number.isNaN(error) ? "" : `, standard error ${short(error)}`}`;
   const last = state.view === "observed" && !share ? "missing" : `${value}, ${description}`;
-  const text = [`${rows.one}: ${cellName(rows, row)}`, `${columns.one}: ${cellName(columns, column)}`, last];
-  hover({ rows: membersOf(rows, row), columns: membersOf(columns, column) }, text.join("\n"), event);
+  const text = [`${rows.one}: ${nameOfCell(rows, row)}`, `${columns.one}: ${nameOfCell(columns, column)}`, last];
+  hover({ rows: inRow, columns: inColumn }, text.join("\n"), event);
 }
 
 // --- selecting ---
@@ -188,7 +193,7 @@ function choose({ rows, columns }, changed = ["rows", "columns"]) {
 // Plotly is not done yet when it tells of a selection; and it also tells of those that a drawing
 // takes away, which are no one's choice.
 function selectLater(mode, points) {
-  if (!isDrawing) setTimeout(() => select(mode.key, points.map((point) => point.pointIndex * mode.point_step)));
+  if (!isDrawing) setTimeout(() => select(mode.key, points));
 }
 
 function clearSelection() {
@@ -254,28 +259,16 @@ function selectFound(text) {
   choose(found);
 }
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
-  byId("theme").setAttribute("aria-label", `Change to ${theme === "dark" ? "light" : "dark"} colours`);
-}
-
 function setUp() {
   const missing = page.n_missing / (page.n_rows * page.n_columns);
   const error = page.held_out ? `; held-out error ${page.held_out.errors[0][1].toFixed(2)}` : "";
   byId("summary").textContent = `${plural(page.n_rows, "row")} × ${plural(page.n_columns, "column")}, ${short(100 * missing)}% missing; ${page.n_clusters.rows} × ${page.n_clusters.columns} clusters; ${plural(page.scales.length, "pair")} of scales${error}`;
-  const sizes = Object.values(modes).map((mode) => mode.cell_size);
   const notes = [];
-  if (isAggregated) notes.push(`The matrix is too large to be drawn entry by entry: each cell is the mean of up to ${sizes[0]} × ${sizes[1]} neighbours in the organised order.`);
   if (hasScales && page.estimates.is_averaged) {
     notes.push("To keep the page small, estimates at the finest scales are averaged over neighbouring rows and columns.");
   }
-  for (const mode of Object.values(modes)) {
-    if (mode.point_step > 1) notes.push(`One in ${mode.point_step} ${mode.key} is drawn in their embedding.`);
-  }
   byId("aggregated").textContent = notes.join(" ");
   pictureNotes = notes;
-  byId("matrix-text").classList.toggle("long", notes.length > 0);
   fill("view", VIEWS.filter(([view]) => hasScales || !["scale", "estimate"].includes(view)), state.view);
   if (hasScales) {
     byId("row-scale").max = steps.l.length - 1;
@@ -300,7 +293,8 @@ function listen() {
   on("column-scale", "input", slide);
   on("map-of", "change", draw);
   on("view", "change", (view) => { state.view = view; draw(); });
-  on("palette", "change", (palette) => { state.palette = palette; draw(); });
+  listenToMatrix(draw, hover);
+  listenToKeys({ showPoint: hoverPoint, showCell: hoverCell, leave: () => hover({}, ""), select, clear: clearSelection, selected: (mode) => state.selected[mode.key] });
   on("find", "input", find);
   byId("find").addEventListener("keydown", (event) => { if (event.key === "Enter") selectFound(event.target.value); });
   on("found-names", "change", () => choose(pickedMatches()));
@@ -322,7 +316,8 @@ function listen() {
     on(`${mode.key}-colour`, "change", (by) => { state.colour[mode.key] = by; draw(); });
     ["x", "y"].forEach((name, i) => on(`${mode.key}-${name}`, "change", (axis) => { state.axes[mode.key][i] = Number(axis); draw(); }));
     byId(mode.key).on("plotly_hover", (event) => hoverPoint(mode, event));
-    byId(mode.key).on("plotly_selected", (event) => event && selectLater(mode, event.points));
+    listenToCloud(mode, hoverPoint, () => hover({}, ""));
+    byId(mode.key).on("plotly_selected", (event) => event && selectLater(mode, pointsInside(mode, event)));
     byId(mode.key).on("plotly_deselect", () => selectLater(mode, []));
   }
   byId("matrix").on("plotly_hover", hoverCell);
@@ -336,8 +331,12 @@ setUp();
 tellSelection();
 drawAbout();
 drawExports(() => state.scale, () => state.clusters);
+listPictures(byId("pictures"));
 draw();
 listen();
 listenToLevels();
 listenToComparison(state);
+for (const mode of Object.values(modes).filter(isCloud)) paintCloud(mode);
+followSizes();
+listenToPrinting();
 document.documentElement.dataset.ready = "yes";

@@ -47,8 +47,6 @@ function filledRows() {
   ];
 }
 
-const isAggregated = modes.rows.cell_size * modes.columns.cell_size > 1;
-
 function drawExports(scale, clusters) {
   const files = [
     ["Row embedding", () => save("row_embedding.csv", embeddingRows(modes.rows))],
@@ -64,7 +62,7 @@ function drawExports(scale, clusters) {
     return button;
   }));
   document.getElementById("exports-text").textContent = isAggregated
-    ? "The matrix is too large to be on this page entry by entry, so it cannot be saved from here."
+    ? "The entries of a matrix of this size are on this page in rounded form, so they cannot be saved from here."
     : "The filled-in matrix has the weighted mean of scales and completions where nothing was observed, and about seven digits.";
 }
 
