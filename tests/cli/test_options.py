@@ -74,7 +74,7 @@ def test_lines_are_broken_between_words_on_a_terminal_only(capsys, monkeypatch):
     shown = capsys.readouterr().out.splitlines()
     assert max(map(len, shown[:4])) <= 60
     assert shown[0].startswith("  clusters   words")
-    assert shown[1].startswith(" " * 15 + "w")
+    assert shown[1].startswith(" " * 15 + "and")
     assert "             short" in shown
     assert shown[-1].endswith("x" * 80)  # names are not broken
 
