@@ -14,6 +14,7 @@ function showLimits() {
   place("low").value = Number(low.toPrecision(3));
   place("high").value = Number(high.toPrecision(3));
   place("limits-reset").disabled = look.limits === null;
+  place("high").setCustomValidity("");
 }
 
 function chooseLimits(redraw) {
