@@ -34,9 +34,10 @@ def in_places(page, axis):
 
 def test_names_are_written_as_soon_as_they_fit(opened, model):
     page = opened(model, row_names=[f"row number {i}" for i in range(40)], column_names=COLUMNS)
-    page.set_viewport_size({"width": 1366, "height": 640})
-    page.wait_for_function("() => document.getElementById('matrix').clientHeight < 450")
-    page.select_option("#palette", "grey")  # drawn anew, now too low for 40 names
+    # Drawn anew in a plot that is too low for 40 names.
+    page.evaluate("() => { document.getElementById('matrix').style.flex = '0 0 300px'; }")
+    page.wait_for_function("() => document.getElementById('matrix')._fullLayout.height === 300")
+    page.select_option("#palette", "grey")
     assert ticks(page, "y") == []
     drag(page, "matrix", (0.1, 0.1), (0.6, 0.5))
     page.wait_for_function("() => document.querySelector('#matrix .yaxislayer-above text')")

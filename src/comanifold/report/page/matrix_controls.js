@@ -54,6 +54,7 @@ function listenToMatrix(redraw, hover) {
     const isZoom = Object.keys(changes).some((name) => /^[xy]axis\.(range|autorange)/.test(name));
     if (isZoom && readZoom(plot.layout)) withEntries(redraw);
   });
+  plot.on("plotly_doubleclick", () => zoomAt(plot, null));
   let isNamed = false;
   plot.addEventListener("pointermove", (event) => {
     const found = nameUnder(event, plot);
