@@ -2,7 +2,7 @@
 // share a cell. A place is a position in that order, and a point one in the organised order; they
 // differ while the order is that of the trees.
 
-const frame = { isByTree: false, zoom: { rows: null, columns: null } };
+const frame = { isByTree: false, zoom: { rows: null, columns: null }, ranges: { rows: null, columns: null } };
 
 for (const mode of Object.values(modes)) {
   if (!mode.tree) continue;
@@ -51,6 +51,7 @@ function readZoom(layout) {
   for (const [mode, axis] of [[modes.rows, layout.yaxis], [modes.columns, layout.xaxis]]) {
     const [low, high] = [...axis.range].sort((a, b) => a - b), last = mode.names.length - 1;
     const places = [Math.max(0, Math.ceil(low - 0.49)), Math.min(last, Math.floor(high + 0.49))];
+    frame.ranges[mode.key] = [...axis.range];
     frame.zoom[mode.key] = (places[0] === 0 && places[1] === last) || places[0] > places[1] ? null : places;
   }
   return JSON.stringify(frame.zoom) !== before;

@@ -107,10 +107,13 @@ function drawMatrix({ z, share }, bars, labels, shapes) {
   const layout = {
     ...plotLayout(), ...left.axes, ...top.axes,
     shapes, margin: { l: 8, r: 8, t: 26, b: 8 }, dragmode: "zoom", plot_bgcolor: css("--missing"),
-    xaxis: { ...nameAxis(modes.columns), ...side, domain: [left.start, 1], tickangle: -90, range: initialRange(modes.columns) },
-    yaxis: { ...nameAxis(modes.rows), ...side, domain: [0, 1 - top.start], side: "left", anchor: left.traces.length ? "x2" : "x", range: initialRange(modes.rows) },
+    xaxis: { ...nameAxis(modes.columns), ...side, domain: [left.start, 1], tickangle: -90, range: frame.ranges.columns ?? initialRange(modes.columns) },
+    yaxis: { ...nameAxis(modes.rows), ...side, domain: [0, 1 - top.start], side: "left", anchor: left.traces.length ? "x2" : "x", range: frame.ranges.rows ?? initialRange(modes.rows) },
   };
-  return Plotly.react("matrix", traces, layout, configure("zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", ...pictureButtons("matrix")));
+  // Plotly would go back to the part that was drawn last, not to the whole.
+  const reset = { name: "whole", title: "Show the whole matrix", icon: Plotly.Icons.home, click: (plot) => zoomAt(plot, null) };
+  const buttons = configure("zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", reset, ...pictureButtons("matrix"));
+  return Plotly.react("matrix", traces, layout, { ...buttons, doubleClick: false });
 }
 
 // What the picture shows, and what not.

@@ -14,6 +14,7 @@ function showLimits() {
   place("low").value = Number(low.toPrecision(3));
   place("high").value = Number(high.toPrecision(3));
   place("limits-reset").disabled = look.limits === null;
+  place("high").setCustomValidity("");
 }
 
 function chooseLimits(redraw) {
@@ -53,6 +54,7 @@ function listenToMatrix(redraw, hover) {
     const isZoom = Object.keys(changes).some((name) => /^[xy]axis\.(range|autorange)/.test(name));
     if (isZoom && readZoom(plot.layout)) withEntries(redraw);
   });
+  plot.on("plotly_doubleclick", () => zoomAt(plot, null));
   let isNamed = false;
   plot.addEventListener("pointermove", (event) => {
     const found = nameUnder(event, plot);
