@@ -68,9 +68,12 @@ def test_plots_have_roles_and_labels(page):
         assert place.get_attribute("role") == "application"
         assert "Arrow keys" in place.get_attribute("aria-label")
     assert page.locator("#announcement").get_attribute("aria-live") == "polite"
-    unnamed = page.evaluate("""() => [...document.querySelectorAll("button, input, select, textarea")].filter(
-        (control) => !(control.getAttribute("aria-label") || control.labels?.length || control.textContent.trim())
-    ).map((control) => control.outerHTML.slice(0, 80))""")
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, select, textarea")]
+            .filter((control) => !control.getAttribute("aria-label"))
+            .filter((control) => !control.labels?.length && !control.textContent.trim())
+            .map((control) => control.outerHTML.slice(0, 80))"""
+    )
     assert unnamed == []
     page.locator("#reading summary").click()
     assert "By keyboard: Tab goes to a plot" in page.inner_text("#reading")
