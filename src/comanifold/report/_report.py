@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # In order of dependence.
 _SCRIPTS = (
     "data",
+    "turns",
     "colours",
     "categories",
     "clusters",

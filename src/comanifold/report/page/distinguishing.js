@@ -206,7 +206,7 @@ function drawStrips(state, { mode, name, points, cluster }, lines, { inside, at,
     yaxis: { tickvals: range(lines.length), ticktext: labels, range: [lines.length - 0.5, -0.5], automargin: true, showgrid: false, zeroline: false, fixedrange: true },
   };
   const traces = [trace(0, `other ${mode.key}`, css("--quiet")), trace(1, asText(name), colour)];
-  return Plotly.react("compare-plot", traces, layout, configure("zoom2d", "resetScale2d", ...pictureButtons("compare-plot")));
+  return drawPlot("compare-plot", traces, layout, configure("zoom2d", "resetScale2d", ...pictureButtons("compare-plot")));
 }
 
 // The colour of the cluster that a group is, else that of selections.

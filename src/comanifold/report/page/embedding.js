@@ -38,7 +38,7 @@ function drawEmbedding(mode, axes, colouring, selected, shapes) {
     selections: [], selectionrevision: (selectionRevision += 1),
     newselection: { line: { color: css("--accent"), width: 1.5, dash: "dot" } },
   };
-  return Plotly.react(mode.key, [trace], layout, configure("select2d", "lasso2d", "zoom2d", "pan2d", "resetScale2d", ...pictureButtons(mode.key)));
+  return drawPlot(mode.key, [trace], layout, configure("select2d", "lasso2d", "zoom2d", "pan2d", "resetScale2d", ...pictureButtons(mode.key)));
 }
 
 // A ring around each point that is lit up.

@@ -113,7 +113,7 @@ function drawMatrix({ z, share }, bars, labels, shapes) {
   // Plotly would go back to the part that was drawn last, not to the whole.
   const reset = { name: "whole", title: "Show the whole matrix", icon: Plotly.Icons.home, click: (plot) => zoomAt(plot, null) };
   const buttons = configure("zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", reset, ...pictureButtons("matrix"));
-  return Plotly.react("matrix", traces, layout, { ...buttons, doubleClick: false });
+  return drawPlot("matrix", traces, layout, { ...buttons, doubleClick: false });
 }
 
 // What the picture shows, and what not.

@@ -22,7 +22,7 @@ function drawMap(of, shown) {
     ...plotLayout(), shapes: hasScales ? [frame] : [], margin: { l: 4, r: 4, t: 4, b: 4 }, dragmode: false,
     xaxis: axis("column scale k →"), yaxis: axis("row scale l →"),
   };
-  return Plotly.react("map", [trace], layout, configure());
+  return drawPlot("map", [trace], layout, configure());
 }
 
 const describe = (scale) =>
