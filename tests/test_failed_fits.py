@@ -136,7 +136,7 @@ STAGES = {
     ],
     SoftImpute: [(soft_impute, "_choose_penalty"), (soft_impute.LowRankSolver, "solve")],
     MaskedIsomap: [(masked_isomap, "nan_euclidean_distances"), (masked_isomap, "Isomap")],
-    NLPCA: [(nlpca, "minimize"), (nlpca.Objective, "fit_scores")],
+    NLPCA: [(nlpca, "minimise"), (nlpca.Objective, "fit_scores")],
     ConvexClustering: [(comanifold.co_clustering, "solve")],
     FilledDiffusionMap: [(comanifold.diffusion_map, "leading_eigenvectors")],
     SparseSVD: [(sparse_svd, "_find_layer"), (sparse_svd, "choose_penalty")],
