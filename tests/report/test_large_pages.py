@@ -2,7 +2,6 @@
 
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from oracles.enlarged import enlarged
 
@@ -54,5 +53,5 @@ def test_very_large_pages_are_small_and_open(opened, small, shape):
     assert len(render_report(big)) < _MOST_BYTES
     page = opened(big)
     ready = page.evaluate("performance.now()")
-    assert np.isfinite(ready)
+    assert "Each cell is the mean of up to" in page.locator("#matrix-text").text_content()
     print(f"{shape}: ready after {ready / 1e3:.1f} s")

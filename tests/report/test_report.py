@@ -141,7 +141,11 @@ def test_without_scales_there_are_no_estimates(model_without_scales):
 def test_warnings_certificates_and_parameters_of_the_fit(model):
     data = page_data(model, title="T", notes=["a note"])
     assert (data["title"], data["notes"]) == ("T", ["a note"])
-    assert [text.split(" have")[0] for text in data["warnings"]] == ["1 rows", "1 columns"]
+    ends = "without an observed entry, and so without coordinates, cluster and filled-in values: 1."
+    assert data["warnings"] == [
+        f"rows {ends} Counted from 0: 7",
+        f"columns {ends} Counted from 0: 3",
+    ]
     assert data["n_missing"] == int(np.isnan(model.data_).sum())
     assert data["certificates"]["largest_residual"] == max(model.scales_["stationarity"])
     assert data["certificates"]["n_converged"] == len(model.scales_["l"])

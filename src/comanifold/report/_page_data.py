@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from .._embedding.layouts import TITLES
-from .._embedding.structure import structure_summary, structure_warnings
-from .._validation import listing
+from .._embedding.structure import structure_summary
+from .._summary import model_warnings
 from ..model_selection import HeldOutErrors, compare_held_out
 from ._cluster_data import cluster_data, distinguishing_data
 from ._colourings import check_annotations, check_names, colourings, in_order
@@ -73,7 +73,7 @@ def page_data(
     return {
         "title": "Co-manifold report" if title is None else str(title),
         "notes": [str(note) for note in notes],
-        "warnings": _warnings(model),
+        "warnings": model_warnings(model),
         "structure": "; ".join(
             structure_summary(model.row_p_value_, model.column_p_value_).values()
         ),
@@ -231,25 +231,6 @@ def _certificates(model: "CoManifold") -> dict[str, Any]:
         "largest_residual": float(scales["stationarity"].max()),
         "largest_gap": float(scales["gap"].max()) if "gap" in scales else None,
     }
-
-
-def _warnings(model: "CoManifold") -> list[str]:
-    """Return the warnings of the fit that the fitted attributes show."""
-    found = structure_warnings(model.row_p_value_, model.column_p_value_)
-    for mode in ("row", "column"):
-        unobserved = getattr(model, f"unobserved_{mode}s_")
-        if unobserved.size:
-            found.append(
-                f"{unobserved.size} {mode}s have no observed entry and so no coordinates, no "
-                f"cluster and no filled-in values. Counted from 0: {listing(unobserved)}."
-            )
-    n_unfinished = int((model.scales_["status"] != "converged").sum())
-    if n_unfinished:
-        found.append(
-            f"{n_unfinished} of {len(model.scales_['l'])} scales stopped before they reached the "
-            f"tolerance of {model.tol:g}: raise max_iter, or tol."
-        )
-    return found
 
 
 def _parameters(model: "CoManifold") -> dict[str, str]:
