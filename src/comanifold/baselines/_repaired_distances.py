@@ -39,8 +39,8 @@ class RepairedDistances(EmbeddingMixin, BaseEstimator):
     repaired:
 
     - "kernel": the kernel matrix :math:`K_{ij} = \exp(-d_{ij}^2 / \sigma^2)` of the mean squares
-      :math:`d_{ij}^2` of `comanifold.masked_distances`, with :math:`\sigma` their median, is
-      replaced by the nearest one that points can have,
+      :math:`d_{ij}^2` of `comanifold.masked_distances`, with :math:`\sigma` the median of the
+      distances times `bandwidth_factor`, is replaced by the nearest one that points can have,
 
       .. math:: \min_C \| C - K \|_F \quad\text{subject to}\quad
                 C \succeq 0, \; C_{ii} = 1, \; 0 \le C_{ij} \le 1,
@@ -76,6 +76,9 @@ class RepairedDistances(EmbeddingMixin, BaseEstimator):
         "kernel", and else "isomap", as published. Other embeddings take `distances_`.
     n_neighbors : int, default=12
         Neighbours of each point, for "isomap". At most all others are used.
+    bandwidth_factor : float, default=1.0
+        :math:`\sigma` in medians of the distances, for "kernel". About 1.4 lowers the error of the
+        distances, mainly of long ones, and finds a few near neighbours less.
     max_iter : int, default=500
         Limit on the number of projections, for "kernel". The result is a kernel matrix of points
         after any number.
@@ -127,6 +130,7 @@ class RepairedDistances(EmbeddingMixin, BaseEstimator):
         mode: str = "row",
         embedding: str = "auto",
         n_neighbors: int = 12,
+        bandwidth_factor: float = 1.0,
         max_iter: int = 500,
         tol: float = 1e-5,
     ):
@@ -135,6 +139,7 @@ class RepairedDistances(EmbeddingMixin, BaseEstimator):
         self.mode = mode
         self.embedding = embedding
         self.n_neighbors = n_neighbors
+        self.bandwidth_factor = bandwidth_factor
         self.max_iter = max_iter
         self.tol = tol
 
@@ -190,8 +195,9 @@ class RepairedDistances(EmbeddingMixin, BaseEstimator):
 
     def _correct_kernel(self, distances: Array) -> None:
         """Set the kernel matrix nearest to that of the distances, and its own distances."""
-        sigma = float(find_bandwidth(distances, "median"))
-        measured = affinities(np.where(np.isinf(distances), sigma, distances), sigma, sigma)
+        median = float(find_bandwidth(distances, "median"))
+        sigma = self.bandwidth_factor * median
+        measured = affinities(np.where(np.isinf(distances), median, distances), sigma, sigma)
         self.kernel_, self.n_iter_, converged = nearest_correlation(
             measured, max_iter=self.max_iter, tol=self.tol
         )
