@@ -186,16 +186,17 @@ class TestClusteringOfRowsAlone:
         assert result.n_column_clusters == 5
 
     def test_mcp_finds_the_means_of_groups_and_a_linear_penalty_shrinks_them(self):
-        by_mcp, by_linear = (self.solve(penalty, 0.2) for penalty in (MCP(3.0), Linear()))
-        for X, result in (by_mcp, by_linear):
+        X, by_mcp = self.solve(MCP(3.0), 0.2)
+        X, by_linear = self.solve(Linear(), 0.2)
+        for result in (by_mcp, by_linear):
             np.testing.assert_array_equal(
                 result.row_labels[:, None] == result.row_labels,
                 self.groups[:, None] == self.groups,
             )
         means = np.array([X[self.groups == group].mean(axis=0) for group in self.groups])
-        np.testing.assert_allclose(by_mcp[1].estimate, means, atol=1e-6)
+        np.testing.assert_allclose(by_mcp.estimate, means, atol=1e-6)
         middle = X.mean(axis=0)
-        assert np.linalg.norm(by_linear[1].estimate - middle) < 0.5 * np.linalg.norm(means - middle)
+        assert np.linalg.norm(by_linear.estimate - middle) < 0.5 * np.linalg.norm(means - middle)
 
     def test_the_limit_of_a_truncated_lasso_is_that_of_mcp_at_twice_the_threshold(self):
         tau = 1.5
