@@ -14,6 +14,7 @@ with its defaults.
 - surfaces: `UnsupervisedRegression` and `MaskedIsomap` on the columns of both linkage data sets;
   `UnsupervisedRegression` on a sheet of many frequencies, and on a checkerboard.
 - blocks: `SparseSVD` on small blocks in noise, and on large ones that overlap.
+- times: of fits of all methods to two matrices; the ratio is to a fit of CoManifold.
 
 Groups are those of k-means on two coordinates with the true number, scored by the adjusted Rand
 index. Neighbours are the ten nearest. Errors of distances are relative, after a common factor has
@@ -36,6 +37,8 @@ from threadpoolctl import threadpool_limits
 
 from comanifold import CoManifold, DiffusionMap, Graph, masked_distances
 from comanifold.baselines import (
+    NLPCA,
+    ConvexClustering,
     GraphCompletion,
     MaskedIsomap,
     Questionnaire,
@@ -47,6 +50,7 @@ from comanifold.baselines import (
 from comanifold.datasets import (
     load_lung500,
     make_checkerboard,
+    make_curve,
     make_linkage,
     make_linkage2,
     remove_entries,
@@ -54,6 +58,7 @@ from comanifold.datasets import (
 
 N_NEIGHBORS = 10
 REPAIRS = ("increase-only", "kernel")
+ALL_REPAIRS = (*REPAIRS, "decrease-only")
 
 
 class Scores:
@@ -308,6 +313,39 @@ def blocks(scores, seed):
         compare_filled(scores, table, clean, X, SparseSVD(2))
 
 
+def times(scores, seed):
+    small = remove_entries(make_curve(20, 15, random_state=0).X, 0.5, random_state=0)
+    for shape in ((300, 200), (1000, 400)):
+        data = make_curve(*shape, noise=0.5, random_state=seed)
+        X = remove_entries(data.X, 0.5, random_state=seed)
+        models = {
+            "CoManifold": CoManifold(),
+            'CoManifold, metric="tree"': CoManifold(metric="tree"),
+            "DiffusionMap": DiffusionMap(),
+            "SoftImpute": SoftImpute(),
+            "Questionnaire": Questionnaire(),
+            "UnsupervisedRegression": UnsupervisedRegression(random_state=0),
+            "MaskedIsomap": MaskedIsomap(),
+            "ConvexClustering": ConvexClustering(),
+            "SparseSVD": SparseSVD(2),
+            "NLPCA": NLPCA(random_state=0),
+            **{f"RepairedDistances, {name}": RepairedDistances(name) for name in ALL_REPAIRS},
+            **{
+                f"GraphCompletion, {name}": GraphCompletion(name)
+                for name in ("dirichlet", "nuclear", "factors")
+            },
+            "GraphCompletion, l1": GraphCompletion(loss="l1"),
+        }
+        for name, model in models.items():
+            if name == "NLPCA" and shape[0] > 300:
+                continue  # minutes
+            model.fit(small)  # compile
+            started = time.process_time()
+            model.fit(X)
+            seconds = time.process_time() - started
+            scores.add("seconds, {} x {}, half missing".format(*shape), name, seconds)
+
+
 def compare_filled(scores, table, clean, X, model):
     """Add the errors of SoftImpute, CoManifold and another model that fills in."""
     for other in (SoftImpute(), CoManifold(), model):
@@ -322,6 +360,7 @@ PARTS = {
     "trees": trees,
     "surfaces": surfaces,
     "blocks": blocks,
+    "times": times,
 }
 
 
