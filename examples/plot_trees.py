@@ -4,7 +4,8 @@ Clusters at every scale: trees of rows and columns
 
 As the costs grow, rows fuse and columns fuse, from nothing fused to one cluster. With
 ``keep_scales=True`` a fit keeps the clusters of every scale. They are nested and form a tree, which
-is available as a SciPy linkage matrix.
+is available as a SciPy linkage matrix; ``trees.PartitionTree.from_linkage`` turns it into folders,
+for distances over the tree and Haar bases.
 """
 
 import matplotlib.pyplot as plt
@@ -34,13 +35,14 @@ shown = model.row_linkage_.copy()
 shown[:, 2] = costs - costs.min() + 1
 dendrogram(shown, ax=ax, labels=np.array(list("abcdef"))[kind], color_threshold=0, leaf_font_size=8)
 ax.set(title="rows: kinds a, b, c of one family, d, e, f of the other", yticks=[])
-ax.set_ylabel("doublings of the row cost")
+ax.set_ylabel("row cost at which they fuse, log scale")
 
 scales = model.scales_
 n_clusters = np.log2(scales["n_row_clusters"])
 points = grid.scatter(scales["k"], scales["l"], c=n_clusters, marker="s", s=70, cmap="viridis")
 grid.set(title="row clusters at each pair of costs", xlabel="k: columns", ylabel="l: rows")
-figure.colorbar(points, ax=grid, label="number of row clusters, log2")
+powers = {"ticks": range(6), "format": lambda power, _: f"{2**power}"}
+figure.colorbar(points, ax=grid, label="number of row clusters", **powers)
 
 # %%
 # How many clusters there is evidence for, and the trees cut into as many as were planted:

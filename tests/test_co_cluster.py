@@ -1,5 +1,7 @@
 """What must hold for one pair of costs, whatever the solver."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -160,6 +162,46 @@ def two_paths(n_nodes):
     half = n_nodes // 2
     edges = path(n_nodes).edges
     return Graph(n_nodes, edges[edges[:, 1] != half]), half
+
+
+class TestClusteringOfRowsAlone:
+    """A column cost of zero: convex clustering, and clustering with concave penalties."""
+
+    groups = np.repeat([0, 1, 2, 3], 6)
+
+    def solve(self, penalty, row_cost):
+        rng = np.random.default_rng(0)
+        X = 2.0 * rng.normal(size=(4, 5))[self.groups] + 0.3 * rng.normal(size=(24, 5))
+        pairs = Graph(24, list(combinations(range(24), 2)))
+        options = {"row_cost": row_cost, "column_cost": 0.0, "penalty": penalty}
+        return X, co_cluster(X, pairs, Graph(5, []), **options)
+
+    @pytest.mark.parametrize("penalty", [MCP(3.0), Log(), Linear(), Snowflake()], ids=repr)
+    def test_the_objective_is_a_sum_over_pairs_of_rows(self, penalty):
+        X, result = self.solve(penalty, 0.05)
+        rows = result.estimate
+        lengths = np.array([np.linalg.norm(a - b) for a, b in combinations(rows, 2)])
+        expected = 0.5 * np.sum((X - rows) ** 2) + 0.05 * penalty.value(lengths).sum()
+        assert result.objective == pytest.approx(expected, rel=1e-9)
+        assert result.n_column_clusters == 5
+
+    def test_mcp_finds_the_means_of_groups_and_a_linear_penalty_shrinks_them(self):
+        X, by_mcp = self.solve(MCP(3.0), 0.2)
+        X, by_linear = self.solve(Linear(), 0.2)
+        for result in (by_mcp, by_linear):
+            np.testing.assert_array_equal(
+                result.row_labels[:, None] == result.row_labels,
+                self.groups[:, None] == self.groups,
+            )
+        means = np.array([X[self.groups == group].mean(axis=0) for group in self.groups])
+        np.testing.assert_allclose(by_mcp.estimate, means, atol=1e-6)
+        middle = X.mean(axis=0)
+        assert np.linalg.norm(by_linear.estimate - middle) < 0.5 * np.linalg.norm(means - middle)
+
+    def test_the_limit_of_a_truncated_lasso_is_that_of_mcp_at_twice_the_threshold(self):
+        tau = 1.5
+        assert MCP(2 * tau).derivative(np.array([0.0]))[0] == pytest.approx(1.0)
+        np.testing.assert_allclose(MCP(2 * tau).value(np.array([2 * tau, 50.0])), tau)
 
 
 class TestLimits:

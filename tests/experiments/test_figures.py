@@ -1,8 +1,9 @@
 """Figures drawn from tables made by hand."""
 
 import pandas as pd
+import pytest
 
-from comanifold.experiments._figures import _style, draw_clustering, families
+from comanifold.experiments._figures import _style, draw_clustering, draw_geometry, families
 from comanifold.experiments._methods import METHODS, OURS
 
 
@@ -24,6 +25,18 @@ def test_methods_of_a_family_look_different():
     for names in families(METHODS).values():
         styles = [tuple(_style(METHODS, name).items()) for name in {OURS, *names}]
         assert len(set(styles)) == len(styles)
+
+
+def test_a_line_at_our_mean_shows_which_methods_are_better():
+    rows = [
+        {"method": name, "realization": mask, "value": (0.5 if name == OURS else 0.8) + 0.1 * mask}
+        for name in METHODS
+        for mask in range(3)
+    ]
+    known = {"data_set": "lung500", "mode": "column", "metric": "silhouette of Normal"}
+    figure = draw_geometry({"geometry": pd.DataFrame(rows).assign(**known)})["figure-2-in-numbers"]
+    upright = [line for line in figure.axes[0].lines if list(line.get_ydata()) == [0, 1]]
+    assert [line.get_xdata()[0] for line in upright] == [pytest.approx(0.6)]
 
 
 def _legends(figure):

@@ -72,8 +72,10 @@ def test_the_summary_has_the_means_of_the_table(run):
     scores = of_ours[of_ours["data_set"] == "lung500"].groupby("fraction")["ari"]
     cells = [f"{scores.mean()[f]:.2f} ± {scores.std(ddof=0)[f]:.2f}" for f in (0.2, 0.4)]
     summary = (run[0] / "summary.md").read_text(encoding="utf-8")
-    assert f"| comanifold | {cells[0]} | {cells[1]} |" in summary
-    assert summary.count("### ") == 4 + 3 + 3
+    assert f"| comanifold | {cells[0]} | {cells[1]} |" in summary.replace("**", "")
+    assert summary.count("### Best methods") == 3
+    assert summary.count("\n| lung500, 2 coordinates, ") == 2
+    assert summary.count("### ") == 3 + 4 + 3 + 3
 
 
 def test_a_second_run_reuses_all_tables(run):

@@ -47,7 +47,11 @@ _SECONDS_TO_CONNECT = 10
     multiple=True,
     help="Restrict WHAT to this experiment; may be repeated.",
 )
-@click.option("--quick", is_flag=True, help="A few minutes: 3 masks; 10, 50 and 90% missing.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="A quarter of an hour of one core: 3 masks; 10, 50 and 90% missing.",
+)
 def reproduce(
     what: tuple[str, ...],
     out: Path,

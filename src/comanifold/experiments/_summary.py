@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
@@ -23,61 +24,177 @@ _BOTH = ((PAPER, "settings of the paper"), (OURS, "our defaults"))
 _SMALL = 0.05
 
 
-def summarise(tables: Tables) -> str:
-    """Return means and standard deviations over all masks of the given tables, in Markdown."""
-    parts = []
-    if "clustering" in tables:
-        for (data_set, n_components), part in tables["clustering"].groupby(
-            ["data_set", "n_components"], sort=False
-        ):
-            title = f"Adjusted Rand index, {data_set}, {n_components} coordinates"
-            parts.append(_table(title, part, "fraction", "ari", _METHOD_LABELS))
-    if "geometry" in tables:
-        table = tables["geometry"]
-        where = [MODES[key] for key in zip(table["data_set"], table["mode"], strict=True)]
-        table = table.assign(what=pd.Series(where, index=table.index) + ", " + table["metric"])
-        for data_set, part in table.groupby("data_set", sort=False):
-            title = f"Embeddings against what is known, {data_set}, half missing"
-            parts.append(_table(title, part, "what", "value", _METHOD_LABELS, digits=3))
-    if "filling" in tables:
-        for data_set, part in tables["filling"].groupby("data_set", sort=False):
-            title = f"Error of filled-in entries in standard deviations, {data_set}"
-            parts.append(_table(title, part, "fraction", "error", _IMPUTATION_LABELS, digits=3))
-    return "\n".join(parts)
+@dataclass(frozen=True)
+class _Score:
+    """A column of scores in a table, and how it is shown."""
+
+    column: str
+    labels: dict[str, str]
+    digits: int
+    less_is_better: bool = False
+
+    def is_best(self, mean: str, means: list[str]) -> bool:
+        """Return whether no other of the means is better, to the digits that are shown."""
+        best = min if self.less_is_better else max
+        return float(mean) == best(map(float, means))
 
 
 _METHOD_LABELS = {name: method.label for name, method in METHODS.items()}
 _IMPUTATION_LABELS = {name: imputation.label for name, imputation in IMPUTATIONS.items()}
 
+_INDEX = _Score("ari", _METHOD_LABELS, 2)
+_GEOMETRY = _Score("value", _METHOD_LABELS, 3)
+_ERROR = _Score("error", _IMPUTATION_LABELS, 3, less_is_better=True)
 
-def _table(
-    title: str,
-    table: pd.DataFrame,
-    across: str,
-    value: str,
-    labels: dict[str, str],
-    digits: int = 2,
-) -> str:
+
+def summarise(tables: Tables) -> str:
+    """Return the best methods, then means and standard deviations over masks, in Markdown."""
+    best, parts = [], []
+    if "clustering" in tables:
+        table = tables["clustering"]
+        table = table.sort_values(["data_set", "n_components", "fraction"], kind="stable")
+        dimension = table["n_components"].astype(str) + " coordinates"
+        table = table.assign(setting=_settings(table["data_set"], dimension, table["fraction"]))
+        best.append(best_methods("Best methods, adjusted Rand index", table, _INDEX))
+        for (data_set, n_components), part in table.groupby(
+            ["data_set", "n_components"], sort=False
+        ):
+            title = f"Adjusted Rand index, {data_set}, {n_components} coordinates"
+            parts.append(_table(title, part, "fraction", _INDEX))
+    if "geometry" in tables:
+        table = tables["geometry"]
+        where = [MODES[key] for key in zip(table["data_set"], table["mode"], strict=True)]
+        table = table.assign(what=pd.Series(where, index=table.index) + ", " + table["metric"])
+        table = table.assign(setting=table["what"])
+        best.append(best_methods("Best methods, embeddings, half missing", table, _GEOMETRY))
+        for data_set, part in table.groupby("data_set", sort=False):
+            title = f"Embeddings against what is known, {data_set}, half missing"
+            parts.append(_table(title, part, "what", _GEOMETRY))
+    if "filling" in tables:
+        table = tables["filling"]
+        table = table.assign(setting=_settings(table["data_set"], table["fraction"]))
+        best.append(best_methods("Best methods, error of filled-in entries", table, _ERROR))
+        for data_set, part in table.groupby("data_set", sort=False):
+            title = f"Error of filled-in entries in standard deviations, {data_set}"
+            parts.append(_table(title, part, "fraction", _ERROR))
+    return "\n".join([*best, *parts])
+
+
+def _settings(*columns: pd.Series) -> list[str]:
+    """Return the setting of each line of a table: its cells of these columns, as one text."""
+    return [", ".join(_head(cell) for cell in row) for row in zip(*columns, strict=True)]
+
+
+def best_methods(title: str, table: pd.DataFrame, score: _Score) -> str:
+    """Return a table with the best other method of each setting, and how far ours is from it.
+
+    `table` has the columns setting, realization and method besides that of the score. Settings
+    without ours, or without any other method, are left out.
+    """
+    grouped = table.groupby(["setting", "realization", "method"], sort=False)[score.column]
+    by_mask = grouped.mean().unstack("method")
+    lines, verdicts = [], []
+    for setting in dict.fromkeys(table["setting"]):
+        if OURS not in by_mask:
+            break
+        part = by_mask.loc[setting].dropna(subset=[OURS]).dropna(axis="columns", how="all")
+        others = [name for name in score.labels if name in part and name != OURS]
+        if not others:
+            continue
+        means = part[others].mean()
+        best = means.min() if score.less_is_better else means.max()
+        winners = [name for name in others if np.isclose(means[name], best, rtol=0, atol=1e-12)]
+        difference = (part[OURS] - part[winners[0]]).dropna().to_numpy()
+        verdict = _verdict(difference, score.less_is_better)
+        verdicts.append(verdict)
+        names = score.labels[winners[0]]
+        if len(winners) > 1:
+            names += f" and {len(winners) - 1} more"
+        lines.append(
+            f"| {setting} | {names} | {_number(best, score.digits)} "
+            f"| {_number(part[OURS].mean(), score.digits)} "
+            f"| {_paired(difference, score.digits)} | {verdict} |"
+        )
+    counts = ", ".join(
+        f"{verdict} in {verdicts.count(verdict)}" for verdict in _VERDICTS if verdict in verdicts
+    )
+    return "\n".join(
+        [
+            f"### {title}",
+            "",
+            f"{'Lower' if score.less_is_better else 'Higher'} scores are better. The best other "
+            "method is the one with the best mean over these masks, which favours it. The "
+            "difference is the score of comanifold minus that of the other method on the same "
+            "masks, mean ± standard error; it counts if a paired t-test at 5% says so.",
+            "",
+            "| setting | best other method | its mean | comanifold | difference | comanifold is |",
+            "|---|---|---|---|---|---|",
+            *lines,
+            "",
+            f"Of {len(lines)} settings, comanifold is {counts}.",
+            "",
+        ]
+    )
+
+
+_VERDICTS = ("better", "within noise", "worse", "not tested (one mask)")
+
+
+def _number(value: float, digits: int, sign: str = "") -> str:
+    """Return a number with so many digits after the point, or as a power of ten if too small."""
+    tiny = 1e-12 < abs(value) < 10.0**-digits
+    return f"{value:{sign}.0e}" if tiny else f"{value:{sign}.{digits}f}"
+
+
+def _paired(difference: np.ndarray, digits: int) -> str:
+    """Return the mean of paired differences and, of more than one, its standard error as text."""
+    mean = _number(difference.mean(), digits, "+")
+    if len(difference) < 2:
+        return mean
+    return f"{mean} ± {_number(stats.sem(difference), digits)}"
+
+
+def _verdict(difference: np.ndarray, less_is_better: bool) -> str:
+    """Return which of `_VERDICTS` holds for differences of ours to another method."""
+    better, even, worse, untested = _VERDICTS
+    if len(difference) < 2:
+        return untested
+    mean = difference.mean()
+    # Differences may be zero but for rounding.
+    limit = stats.t.ppf(0.975, len(difference) - 1) * stats.sem(difference) + 1e-12
+    if abs(mean) <= limit:
+        return even
+    return better if (mean < 0) == less_is_better else worse
+
+
+def _table(title: str, table: pd.DataFrame, across: str, score: _Score) -> str:
     """Return a table with one line for each method and one column for each value of `across`."""
-    grouped = table.groupby(["method", across], sort=False)[value]
+    grouped = table.groupby(["method", across], sort=False)[score.column]
     mean, spread = grouped.mean(), grouped.std(ddof=0)
     heads = list(dict.fromkeys(table[across]))
     count = table["realization"].nunique()
+    shown = mean.map(f"{{:.{score.digits}f}}".format)
+
+    def cell(name: str, head: str | float) -> str:
+        if (name, head) not in mean.index:
+            return ""
+        text = shown[name, head]
+        if count > 1:
+            text += f" ± {spread[name, head]:.{score.digits}f}"
+        is_best = score.is_best(shown[name, head], list(shown.xs(head, level=across)))
+        return f"**{text}**" if is_best else text
+
     lines = [
         f"### {title}",
         "",
-        f"Mean ± standard deviation of {count} masks.",
+        ("One mask" if count == 1 else f"Mean ± standard deviation of {count} masks")
+        + "; the best of each column is bold.",
         "",
         "| method | " + " | ".join(_head(head) for head in heads) + " |",
         "|---" * (len(heads) + 1) + "|",
     ]
-    for name, label in labels.items():
-        cells = [
-            f"{mean[name, head]:.{digits}f} ± {spread[name, head]:.{digits}f}"
-            if (name, head) in mean.index
-            else ""
-            for head in heads
-        ]
+    for name, label in score.labels.items():
+        cells = [cell(name, head) for head in heads]
         if any(cells):
             lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
