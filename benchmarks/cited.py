@@ -196,7 +196,7 @@ def trees(scores, seed):
     data = make_linkage2(random_state=seed)
     noise = np.random.default_rng(seed).normal(size=data.X.shape)
     X = data.X + data.X.std() * noise
-    truth = squareform(pdist(data.row_points))
+    rows, columns = (squareform(pdist(points)) for points in (data.row_points, data.column_points))
     table = "linkage2 with noise as strong as the data, nothing missing: "
     for name, model in (
         ("CoManifold", CoManifold(3)),
@@ -204,7 +204,9 @@ def trees(scores, seed):
         ("questionnaire", Questionnaire(3)),
     ):
         model.fit(X)
-        scores.add(table + "neighbours of rows found", name, recall(model.row_distances_, truth))
+        scores.add(table + "neighbours of rows found", name, recall(model.row_distances_, rows))
+        found = recall(model.column_distances_, columns)
+        scores.add(table + "neighbours of columns found", name, found)
         found = rand_index(model.row_embedding_, data.row_labels)
         scores.add(table + "Rand index of rows", name, found)
 
