@@ -83,12 +83,12 @@ def test_other_rows_pairs_and_several_trees():
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 def test_many_rows_and_folders(missing):
     # More than are added up at the same time.
-    tree, X, Y = random_tree(400), rows(70, 400, missing), rows(45, 400, missing, seed=1)
-    assert len(tree.folders) > 600
-    both, means, expected = np.vstack([X, Y]), None, np.zeros((115, 115))
+    tree, X, Y = random_tree(350), rows(35, 350, missing), rows(34, 350, missing, seed=1)
+    assert len(tree.folders) > 512
+    both, means, expected = np.vstack([X, Y]), None, np.zeros((69, 69))
     for labels in tree.labels[::-1]:
-        share, above = np.bincount(labels) / 400, means
-        means = np.empty((115, len(share)))
+        share, above = np.bincount(labels) / 350, means
+        means = np.empty((69, len(share)))
         for a in range(len(share)):
             known = ~np.isnan(both[:, labels == a])
             sums = np.nansum(both[:, labels == a], axis=1)
@@ -98,9 +98,9 @@ def test_many_rows_and_folders(missing):
         expected += np.abs((means[:, None] - means) * share**0.5) @ np.ones(len(share))
         means = means[:, labels]  # of each column, for the level below
     within, between = tree_distances(X, tree, beta=0.5), tree_distances(X, tree, Y, beta=0.5)
-    np.testing.assert_allclose(within, expected[:70, :70], rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(between, expected[:70, 70:], rtol=1e-10)
-    pairs = np.argwhere(np.random.default_rng(0).random((70, 70)) < 0.3)
+    np.testing.assert_allclose(within, expected[:35, :35], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(between, expected[:35, 35:], rtol=1e-10)
+    pairs = np.argwhere(np.random.default_rng(0).random((35, 35)) < 0.3)
     some = tree_distances(X, tree, beta=0.5, pairs=pairs).toarray()
     i, j = pairs.T
     np.testing.assert_allclose(some[i, j], within[i, j], rtol=1e-10)

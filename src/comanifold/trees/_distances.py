@@ -94,18 +94,19 @@ def tree_distances(
     if pairs is not None and not isinstance(pairs, Pairs):
         pairs = _check_pairs(pairs, len(X))
     total = np.zeros(len(pairs) if pairs is not None else (len(X), len(X if Y is None else Y)))
-    for one in trees:
-        weights = folder_weights(one, alpha, beta)
-        parts = _weighted_means(X, one, weights)
-        if pairs is not None:
-            for points in parts:
-                _add_differences(points, pairs.starts, pairs.others, total)
-        elif Y is None:
-            for points in parts:
-                _add_distances(points, points, True, total)
-        else:
-            for points, others in zip(parts, _weighted_means(Y, one, weights), strict=True):
-                _add_distances(points, others, False, total)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        for one in trees:
+            weights = folder_weights(one, alpha, beta)
+            parts = _weighted_means(X, one, weights)
+            if pairs is not None:
+                for points in parts:
+                    _add_differences(points, pairs.starts, pairs.others, total)
+            elif Y is None:
+                for points in parts:
+                    _add_distances(points, points, True, total)
+            else:
+                for points, others in zip(parts, _weighted_means(Y, one, weights), strict=True):
+                    _add_distances(points, others, False, total)
     total /= len(trees)
     if not np.isfinite(total).all():
         raise ValueError(
@@ -158,9 +159,7 @@ def _weighted_means(X: Array, tree: PartitionTree, weights: Array) -> Iterator[A
     for start in range(0, len(weights), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         here = (members[part] @ X.T).T / size[part] if means is None else means[:, part]
-        with np.errstate(over="ignore"):
-            here = here * weights[part]
-        yield np.ascontiguousarray(here)
+        yield np.ascontiguousarray(here * weights[part])
 
 
 def folder_weights(tree: PartitionTree, alpha: float, beta: float) -> Array:
