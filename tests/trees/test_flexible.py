@@ -176,6 +176,10 @@ def test_many_points_are_grouped_first(monkeypatch):
     monkeypatch.setattr(_flexible, "_N_GROUPS", 40)
     group = np.repeat(np.arange(4), 25)
     points = 8.0 * group[:, None] + np.random.default_rng(0).normal(size=(100, 2))
-    tree = flexible_tree(sparse.csr_array(affinity_of(points, 6.0)))
+    affinity = affinity_of(points, 6.0)
+    tree = flexible_tree(sparse.csr_array(affinity))
     assert tree.labels[1].max() + 1 == 40
+    order = np.random.default_rng(1).permutation(100)
+    permuted = flexible_tree(affinity[np.ix_(order, order)])
+    assert groups_of(tree.labels[1][order]) == groups_of(permuted.labels[1])
     assert groups_of(group) <= {frozenset(folder.members.tolist()) for folder in tree.folders}

@@ -150,7 +150,10 @@ def _diffusion_coordinates(affinity: Any, n_vectors: int) -> tuple[Array, Array]
 
 def _groups(values: Array, vectors: Array) -> tuple[Labels, Array]:
     """Return groups of many points that are near each other at t = 1, and their mean vectors."""
-    found = KMeans(_N_GROUPS, n_init=1, random_state=0).fit_predict(vectors * values)
+    coordinates = vectors * values
+    order = np.lexsort(coordinates.T[::-1])  # k-means depends on the order of the points
+    found = np.empty(len(order), dtype=np.intp)
+    found[order] = KMeans(_N_GROUPS, n_init=1, random_state=0).fit_predict(coordinates[order])
     groups = np.unique(found, return_inverse=True)[1]
     sums = np.zeros((groups.max() + 1, vectors.shape[1]))
     np.add.at(sums, groups, vectors)
