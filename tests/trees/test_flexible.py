@@ -59,6 +59,16 @@ def affinity_of(points, width=1.0):
     return np.exp(-(squareform(pdist(points)) ** 2) / width**2)
 
 
+def test_coordinates_are_right_eigenvectors_of_the_random_walk():
+    # Of points of very different degrees, and orthonormal in the stationary distribution.
+    affinity = affinity_of(np.random.default_rng(0).normal(size=(30, 2))) ** 3
+    degree = affinity.sum(axis=1)
+    values, vectors = _diffusion_coordinates(affinity, 6)
+    np.testing.assert_allclose(affinity @ vectors / degree[:, None], values * vectors, atol=1e-12)
+    inner = vectors.T @ (vectors * (degree / degree.sum())[:, None])
+    np.testing.assert_allclose(inner, np.eye(6), atol=1e-12)
+
+
 def test_groups_are_folders():
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(4), 10)

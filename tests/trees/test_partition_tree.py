@@ -15,6 +15,8 @@ from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage, li
 from comanifold import CoManifold
 from comanifold.trees import PartitionTree
 
+LINKAGES = ["single", "complete", "average", "weighted", "centroid", "median", "ward"]
+
 
 def same_partition(one, other):
     one, other = np.asarray(one), np.asarray(other)
@@ -72,7 +74,7 @@ def test_nested_labels_are_a_tree(n_points, n_levels, seed):
 
 
 @pytest.mark.parametrize("rounded", [False, True])
-@pytest.mark.parametrize("method", ["single", "complete", "average", "centroid", "median", "ward"])
+@pytest.mark.parametrize("method", LINKAGES)
 def test_any_linkage_of_scipy_is_a_tree(method, rounded):
     Z = some_linkage(60, method, rounded=rounded)
     tree = PartitionTree.from_linkage(Z)
