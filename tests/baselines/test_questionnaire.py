@@ -75,12 +75,35 @@ def test_blocks_are_folders_of_the_trees():
 def test_new_rows_are_placed_over_the_column_trees():
     t, _, X = waves(60, 40)
     model = Questionnaire(n_trees=2).fit(X[::2])
-    np.testing.assert_allclose(model.transform(X[::2]), model.embedding_, atol=1e-6)
+    np.testing.assert_allclose(model.transform(X[::2]), model.embedding_, atol=1e-10)
     sign = np.sign(np.corrcoef(model.embedding_[:, 0], t[::2])[0, 1])
     assert np.corrcoef(sign * model.transform(X[1::2])[:, 0], t[1::2])[0, 1] > 0.95
     nothing = model.transform(np.vstack([X[:1], np.full((1, 40), np.nan)]))
     assert np.isfinite(nothing[0]).all()
     assert np.isnan(nothing[1]).all()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.95])
+def test_as_many_coordinates_as_possible_with_constant_rows_and_columns(missing):
+    _, _, X = waves(40, 30, missing)
+    X[np.arange(40), np.arange(40) % 30] = 0.5  # so that none is without an entry
+    X[3], X[:, 7] = 2.0, -1.0
+    model = Questionnaire(29).fit(X)
+    assert (model.row_embedding_.shape, model.column_embedding_.shape) == ((40, 29), (30, 29))
+    assert np.isfinite(model.row_embedding_).all()
+    assert np.isfinite(model.column_embedding_).all()
+    np.testing.assert_allclose(model.transform(X[:9]), model.embedding_[:9], atol=1e-6)
+    with pytest.raises(ValueError, match="30 coordinate"):
+        Questionnaire(30).fit(X)
+
+
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**400])
+def test_units_do_not_matter(unit):
+    _, _, X = waves(30, 25)
+    model, scaled = Questionnaire().fit(X), Questionnaire().fit(unit * X)
+    assert scaled.row_tree_ == model.row_tree_
+    np.testing.assert_allclose(scaled.row_distances_, unit * model.row_distances_, rtol=1e-9)
+    np.testing.assert_allclose(scaled.embedding_, model.embedding_, atol=1e-9)
 
 
 def test_several_trees_are_averaged():

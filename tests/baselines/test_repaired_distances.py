@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comanifold import DiffusionMap
 from comanifold.baselines import RepairedDistances
+from comanifold.datasets import make_curve, remove_entries
 
 METHODS = ["kernel", "increase-only", "decrease-only"]
 
@@ -160,6 +161,50 @@ def test_errors_of_lung500_subjects(lung500):
     assert errors[1] < 0.31
 
 
+def test_the_bandwidth_is_a_number_of_medians():
+    X = holes(30, 40, missing=0.6)
+    upper = np.triu_indices(30, 1)
+    measured = masked_distances(X)[upper]
+    median = np.median(measured[np.isfinite(measured)])
+    models = {factor: RepairedDistances(bandwidth_factor=factor).fit(X) for factor in (0.5, 1, 1.4)}
+    for factor, model in models.items():
+        assert model.bandwidth_ == pytest.approx(factor * median)
+        back = np.exp(-((model.distances_ / (factor * median)) ** 2))
+        np.testing.assert_allclose(back, model.kernel_, atol=1e-12)
+    np.testing.assert_array_equal(models[1].distances_, RepairedDistances().fit(X).distances_)
+    complete = np.random.default_rng(0).normal(size=(25, 4))
+    model = RepairedDistances(bandwidth_factor=np.float32(2.0)).fit(complete)
+    assert type(model.bandwidth_) is float
+    np.testing.assert_allclose(2.0 * model.distances_, squareform(pdist(complete)), atol=1e-6)
+
+
+def test_a_larger_bandwidth_lowers_the_error_of_the_distances():
+    complete = make_curve(100, 60, noise=0.5, random_state=0).X
+    X = remove_entries(complete, 0.8, random_state=0)
+    upper = np.triu_indices(len(X), 1)
+    truth, errors = masked_distances(complete)[upper], []
+    for factor in (1.0, 1.4):
+        d = RepairedDistances(bandwidth_factor=factor).fit(X).distances_[upper]
+        d = d * (d @ truth) / (d @ d)
+        errors.append(np.linalg.norm(d - truth) / np.linalg.norm(truth))
+    assert errors[1] < 0.95 * errors[0]
+
+
+def test_distances_beyond_six_bandwidths_are_cut_off():
+    X = np.append(np.linspace(0.0, 1.0, 20), 1000.0)[:, None]
+    model = RepairedDistances().fit(X)
+    np.testing.assert_allclose(model.distances_[-1, :-1], 6.0 * model.bandwidth_, rtol=1e-3)
+    np.testing.assert_allclose(model.distances_[:-1, :-1], abs(X - X.T)[:-1, :-1], atol=1e-6)
+
+
+def test_equal_rows_that_share_nothing_are_at_distance_zero():
+    X = np.where(np.random.default_rng(0).random((20, 6)) < 0.6, np.nan, 3.0)
+    X[np.arange(20), np.arange(20) % 6] = 3.0
+    assert np.isinf(masked_distances(X)).any()
+    for method in METHODS:
+        np.testing.assert_allclose(RepairedDistances(method).fit(X).distances_, 0.0, atol=1e-7)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("embedding", ["diffusion", "isomap"])
 @pytest.mark.filterwarnings("ignore:the affinities fall into")
@@ -203,6 +248,11 @@ def test_a_warning_says_that_iterations_did_not_converge():
             "n_components must be less than the number of columns, 20",
         ),
         ({"n_neighbors": 0}, "n_neighbors must be a positive integer, got 0"),
+        ({"bandwidth_factor": 0.0}, "bandwidth_factor must be a positive finite number, got 0.0"),
+        ({"bandwidth_factor": np.nan}, "bandwidth_factor must be a positive finite number"),
+        ({"bandwidth_factor": np.inf}, "bandwidth_factor must be a positive finite number"),
+        ({"bandwidth_factor": True}, "bandwidth_factor must be a positive finite number"),
+        ({"bandwidth_factor": "auto"}, "bandwidth_factor must be a positive finite number"),
         ({"max_iter": 0}, "max_iter must be a positive integer"),
         ({"tol": 2.0}, "tol must be a number between 0 and 1"),
     ],
@@ -210,6 +260,12 @@ def test_a_warning_says_that_iterations_did_not_converge():
 def test_wrong_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         RepairedDistances(**parameters).fit(holes())
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(1e300, 1e20), (1e-300, 1e-50)])
+def test_a_bandwidth_out_of_range_is_refused(factor, unit):
+    with pytest.raises(ValueError, match=r"bandwidth_factor=.* is out of range"):
+        RepairedDistances(bandwidth_factor=factor).fit(unit * holes())
 
 
 def test_what_has_no_entry_is_refused_by_mode():

@@ -11,6 +11,8 @@ from oracles.hostile import assert_equal_bits
 from scipy import sparse
 
 from comanifold import CoManifold, DiffusionMap
+from comanifold._embedding.out_of_sample import complete_rows
+from comanifold._embedding.tree_metric import tree_distances_to_new
 from comanifold.trees import PartitionTree, flexible_tree, tree_distances
 
 
@@ -62,6 +64,23 @@ def test_new_rows_and_columns_are_placed_near_their_neighbours(distances):
     ):
         nearest = np.linalg.norm(placed[:, None] - fitted, axis=2).argmin(axis=1)
         assert np.mean(np.cos(angle - known[nearest])) > 0.9
+
+
+def test_sparse_distances_of_new_rows_are_some_of_all():
+    _, _, X = noisy_waves(60, 50)
+    model = CoManifold(metric="tree", distances="sparse", n_neighbors=2).fit(X[:50])
+    D, filled, tree = model.row_distances_, model.filled_, model.column_tree_
+    # Of a matrix with fewer pairs, so that new rows have a distance to some rows only.
+    upper = np.abs(np.subtract.outer(np.arange(50), np.arange(50))) < 4
+    D = sparse.csr_array(D.toarray() * upper + upper)
+    some = tree_distances_to_new(X[50:], filled, D, tree)
+    dense = tree_distances_to_new(X[50:], filled, D.toarray(), tree)
+    assert some.shape == dense.shape == (10, 50)
+    nearest = complete_rows(X[50:], filled)[0]
+    for i, near in enumerate(nearest):
+        stored = some.indices[some.indptr[i] : some.indptr[i + 1]]
+        np.testing.assert_array_equal(np.sort(stored), np.flatnonzero(upper[near].any(axis=0)))
+        np.testing.assert_allclose(some[[i]].toarray()[0, stored], dense[i, stored], rtol=1e-9)
 
 
 def test_it_finds_neighbours_in_noise_also_where_nothing_is_missing():

@@ -80,6 +80,41 @@ def test_other_rows_pairs_and_several_trees():
     assert not some.diagonal().any()
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_many_rows_and_folders(missing):
+    # More than are added up at the same time.
+    tree, X, Y = random_tree(350), rows(35, 350, missing), rows(34, 350, missing, seed=1)
+    assert len(tree.folders) > 512
+    both, means, expected = np.vstack([X, Y]), None, np.zeros((69, 69))
+    for labels in tree.labels[::-1]:
+        share, above = np.bincount(labels) / 350, means
+        means = np.empty((69, len(share)))
+        for a in range(len(share)):
+            known = ~np.isnan(both[:, labels == a])
+            sums = np.nansum(both[:, labels == a], axis=1)
+            inherited = 0.0 if above is None else above[:, labels == a][:, 0]
+            means[:, a] = np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), 0.0)
+            means[:, a] += np.where(known.any(axis=1), 0.0, inherited)
+        expected += np.abs((means[:, None] - means) * share**0.5) @ np.ones(len(share))
+        means = means[:, labels]  # of each column, for the level below
+    within, between = tree_distances(X, tree, beta=0.5), tree_distances(X, tree, Y, beta=0.5)
+    np.testing.assert_allclose(within, expected[:35, :35], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(between, expected[:35, 35:], rtol=1e-10)
+    pairs = np.argwhere(np.random.default_rng(0).random((35, 35)) < 0.3)
+    some = tree_distances(X, tree, beta=0.5, pairs=pairs).toarray()
+    i, j = pairs.T
+    np.testing.assert_allclose(some[i, j], within[i, j], rtol=1e-10)
+    # The distances of a row do not depend on which other rows are given with it.
+    np.testing.assert_array_equal(tree_distances(X[5:8], tree, X, beta=0.5), within[5:8])
+
+
+def test_infinite_distances_are_refused():
+    X = 1e140 * rows(4, 10)
+    for options in ({}, {"Y": X}, {"pairs": [[0, 1]]}):
+        with pytest.raises(ValueError, match="beta=-170 give infinite distances"):
+            tree_distances(X, random_tree(10), beta=-170.0, **options)
+
+
 def test_distances_are_a_metric_and_change_with_the_units():
     X, tree = rows(15, 12), random_tree(12)
     D = tree_distances(X, tree)
@@ -102,6 +137,8 @@ def test_a_star_is_the_mean_absolute_difference_and_that_of_the_means():
     [
         ({"tree": "tree"}, "tree must be a PartitionTree"),
         ({"tree": []}, "tree must be a PartitionTree"),
+        ({"tree": None}, "tree must be a PartitionTree"),
+        ({"tree": 5}, "tree must be a PartitionTree"),
         ({"tree": random_tree(4)}, "tree must have the columns of X for its points, 5, got 4"),
         ({"alpha": np.nan}, "alpha must be a finite number"),
         ({"beta": "1"}, "beta must be a finite number"),

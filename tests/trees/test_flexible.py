@@ -59,6 +59,16 @@ def affinity_of(points, width=1.0):
     return np.exp(-(squareform(pdist(points)) ** 2) / width**2)
 
 
+def test_coordinates_are_right_eigenvectors_of_the_random_walk():
+    # Of points of very different degrees, and orthonormal in the stationary distribution.
+    affinity = affinity_of(np.random.default_rng(0).normal(size=(30, 2))) ** 3
+    degree = affinity.sum(axis=1)
+    values, vectors = _diffusion_coordinates(affinity, 6)
+    np.testing.assert_allclose(affinity @ vectors / degree[:, None], values * vectors, atol=1e-12)
+    inner = vectors.T @ (vectors * (degree / degree.sum())[:, None])
+    np.testing.assert_allclose(inner, np.eye(6), atol=1e-12)
+
+
 def test_groups_are_folders():
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(4), 10)
@@ -81,10 +91,16 @@ def test_groups_are_folders():
         np.exp(-1e3 * np.abs(np.subtract.outer(np.arange(30.0), np.arange(30.0)))),
         np.diag(np.logspace(-300, 300, 30)),
         affinity_of(np.array([[0.0], [1e-9], *([[k] for k in np.ones(28) * 5.0])])),
+        np.full((30, 30), 1e308),
+        np.where(np.eye(30, k=1) + np.eye(30, k=-1) > 0, 1e-320, 0.0),
         np.array([[1.0]]),
         np.array([[1.0, 0.0], [0.0, 1.0]]),
+        np.zeros((2, 2)),
     ],
-    ids=["ones", "alone", "zeros", "blocks", "bipartite", "far", "scales", "copies", "one", "two"],
+    ids=[
+        *["ones", "alone", "zeros", "blocks", "bipartite", "far", "scales", "copies", "huge"],
+        *["tiny", "one", "two", "two zeros"],
+    ],
 )
 @pytest.mark.parametrize("constant", [0.1, 1.0, 100.0])
 def test_every_affinity_gives_a_tree_of_few_levels(affinity, constant):
@@ -102,6 +118,18 @@ def test_the_order_of_points_does_not_matter():
     assert [groups_of(level[order]) for level in one.labels] == [
         groups_of(level) for level in other.labels
     ]
+
+
+def test_units_and_memory_order_of_affinities_do_not_matter():
+    points = np.arange(20.0)[:, None]  # with ties, which rounding errors decide
+    affinity = affinity_of(points, 3.0)
+    tree = flexible_tree(affinity)
+    for exponent in (-500, -10, 10, 1020):
+        assert flexible_tree(np.ldexp(affinity, exponent)) == tree
+    assert flexible_tree(np.asfortranarray(affinity)) == tree
+    given = affinity.copy()
+    flexible_tree(given)
+    np.testing.assert_array_equal(given, affinity)
 
 
 def test_random_trees_and_sparse_affinities():
@@ -131,9 +159,14 @@ def test_wrong_affinities_are_named(affinity, message):
 def test_wrong_parameters_are_named():
     with pytest.raises(ValueError, match="n_eigenvectors must be a positive integer"):
         flexible_tree(np.eye(3), n_eigenvectors=0)
-    with pytest.raises(ValueError, match="constant must be a positive number"):
-        flexible_tree(np.eye(3), constant=0.0)
-    assert flexible_tree(np.eye(3), constant=0.5).n_points == 3
+    for wrong in (0.0, np.inf, np.nan, True, "1"):
+        with pytest.raises(ValueError, match="constant must be a positive finite number"):
+            flexible_tree(np.eye(3), constant=wrong)
+    for constant in (0.5, np.float32(0.5), np.int64(2)):
+        assert flexible_tree(np.eye(3), constant=constant).n_points == 3
+    for wrong in (-1, 0.5, "seed"):
+        with pytest.raises(ValueError, match="random_state must be an integer of at least 0"):
+            flexible_tree(np.eye(3), random_state=wrong)
 
 
 def test_a_point_without_affinities_has_an_affinity_with_itself():
@@ -153,6 +186,10 @@ def test_many_points_are_grouped_first(monkeypatch):
     monkeypatch.setattr(_flexible, "_N_GROUPS", 40)
     group = np.repeat(np.arange(4), 25)
     points = 8.0 * group[:, None] + np.random.default_rng(0).normal(size=(100, 2))
-    tree = flexible_tree(sparse.csr_array(affinity_of(points, 6.0)))
+    affinity = affinity_of(points, 6.0)
+    tree = flexible_tree(sparse.csr_array(affinity))
     assert tree.labels[1].max() + 1 == 40
+    order = np.random.default_rng(1).permutation(100)
+    permuted = flexible_tree(affinity[np.ix_(order, order)])
+    assert groups_of(tree.labels[1][order]) == groups_of(permuted.labels[1])
     assert groups_of(group) <= {frozenset(folder.members.tolist()) for folder in tree.folders}

@@ -126,6 +126,7 @@ def test_small_supports_are_removed():
         ({"threshold": -1.0}, "threshold must be a number of at least 0"),
         ({"threshold": "soft"}, "threshold must be a number of at least 0"),
         ({"min_support": np.inf}, "min_support must be a number of at least 0"),
+        ({"min_support": None}, "min_support must be a number of at least 0"),
     ],
 )
 def test_wrong_arguments_are_named(options, message):

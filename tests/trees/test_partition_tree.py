@@ -15,6 +15,8 @@ from scipy.cluster.hierarchy import fcluster, is_monotonic, is_valid_linkage, li
 from comanifold import CoManifold
 from comanifold.trees import PartitionTree
 
+LINKAGES = ["single", "complete", "average", "weighted", "centroid", "median", "ward"]
+
 
 def same_partition(one, other):
     one, other = np.asarray(one), np.asarray(other)
@@ -72,7 +74,7 @@ def test_nested_labels_are_a_tree(n_points, n_levels, seed):
 
 
 @pytest.mark.parametrize("rounded", [False, True])
-@pytest.mark.parametrize("method", ["single", "complete", "average", "centroid", "median", "ward"])
+@pytest.mark.parametrize("method", LINKAGES)
 def test_any_linkage_of_scipy_is_a_tree(method, rounded):
     Z = some_linkage(60, method, rounded=rounded)
     tree = PartitionTree.from_linkage(Z)
@@ -170,9 +172,37 @@ def test_what_is_not_a_linkage_is_refused(Z):
         PartitionTree.from_linkage(Z)
 
 
+def test_the_error_says_what_is_wrong_with_a_linkage():
+    Z = some_linkage(5)
+    Z[0, 2] = -1.0
+    with pytest.raises(ValueError, match=r"Z must be a linkage matrix.*negative distances"):
+        PartitionTree.from_linkage(Z)
+    with pytest.raises(ValueError, match="Z must be numbers, got 'abc'"):
+        PartitionTree.from_linkage("abc")
+
+
 def test_wrong_heights_are_named():
-    with pytest.raises(ValueError, match="heights must be numbers"):
-        PartitionTree.from_linkage(some_linkage(5), [1.0, np.nan])
+    for wrong in ([1.0, np.nan], "high"):
+        with pytest.raises(ValueError, match="heights must be numbers"):
+            PartitionTree.from_linkage(some_linkage(5), wrong)
+    with pytest.raises(ValueError, match="heights must be numbers, got 'high'"):
+        PartitionTree.from_labels([[0, 0, 1]]).to_linkage("high")
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_a_chain_of_many_points(rising):
+    # As single linkage gives: every point joins the cluster of all before.
+    n = 20_000
+    joined = np.arange(2.0, n + 1)
+    Z = np.column_stack([np.append(0, np.arange(n, 2 * n - 2)), joined - 1, joined, joined])
+    Z[:, 2] = joined if rising else joined[::-1]  # with inversions, all join at the first height
+    tree = PartitionTree.from_linkage(Z)
+    counts = tree.labels.max(axis=1) + 1
+    assert tree.n_points == n
+    assert (counts[1:] <= counts[:-1] / 2).all()
+    assert tree.n_levels == (15 if rising else 2)
+    again = PartitionTree.from_linkage(tree.to_linkage(), np.arange(tree.n_levels))
+    assert again == tree
 
 
 def test_a_tree_cannot_be_changed_and_can_be_copied():

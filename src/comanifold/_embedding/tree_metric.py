@@ -83,10 +83,12 @@ def tree_distances_to_new(new: Array, filled: Array, distances: Any, tree: Parti
     nearest, completed = complete_rows(new, filled)
     if not sparse.issparse(distances):
         return tree_distances(completed, tree, filled, beta=_BETA)
-    rows = []
-    for row, near in zip(completed, nearest, strict=True):
-        places = np.unique(np.concatenate([stored_distances(distances, j)[0] for j in near]))
-        rows.append((places, tree_distances(row[None], tree, filled[places], beta=_BETA)[0]))
-    columns, data = (np.concatenate(parts) for parts in zip(*rows, strict=True))
-    starts = np.cumsum([0, *(len(places) for places, _ in rows)])
-    return sparse.csr_array((data, columns, starts), shape=(len(new), len(filled)))
+    others = [
+        np.unique(np.concatenate([stored_distances(distances, j)[0] for j in near]))
+        for near in nearest
+    ]
+    # As pairs of rows of one matrix, of which the new rows come first.
+    i = np.repeat(np.arange(len(new)), [len(places) for places in others])
+    pairs = Pairs.of(len(new) + len(filled), i, len(new) + np.concatenate(others))
+    both = tree_distances(np.concatenate([completed, filled]), tree, beta=_BETA, pairs=pairs)
+    return both[: len(new), len(new) :]

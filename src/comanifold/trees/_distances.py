@@ -1,13 +1,12 @@
 """Earth mover's distances between rows, over a partition tree of the columns."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist, pdist, squareform
 
 from .._validation import check_matrix
 from ..graphs import Pairs
@@ -16,7 +15,8 @@ from ._partition_tree import PartitionTree
 Array = NDArray[np.float64]
 Trees = PartitionTree | Sequence[PartitionTree]
 
-# Folders whose means are computed at the same time for distances at some pairs.
+# Folders over which distances are added up at the same time: the means of a few rows over so many
+# fit into the cache.
 _AT_ONCE = 512
 
 
@@ -93,20 +93,29 @@ def tree_distances(
             )
     if pairs is not None and not isinstance(pairs, Pairs):
         pairs = _check_pairs(pairs, len(X))
-    total: Any = 0.0
-    for one in trees:
-        weights = folder_weights(one, alpha, beta)
-        if pairs is not None:
-            total = total + _pair_distances(X, one, weights, pairs)
-        elif Y is not None:
-            points = (folder_means(part, one) * weights for part in (X, Y))
-            total = total + cdist(*points, "cityblock")
-        else:
-            total = total + pdist(folder_means(X, one) * weights, "cityblock")
+    total = np.zeros(len(pairs) if pairs is not None else (len(X), len(X if Y is None else Y)))
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        for one in trees:
+            weights = folder_weights(one, alpha, beta)
+            parts = _weighted_means(X, one, weights)
+            if pairs is not None:
+                for points in parts:
+                    _add_differences(points, pairs.starts, pairs.others, total)
+            elif Y is None:
+                for points in parts:
+                    _add_distances(points, points, True, total)
+            else:
+                for points, others in zip(parts, _weighted_means(Y, one, weights), strict=True):
+                    _add_distances(points, others, False, total)
     total /= len(trees)
+    if not np.isfinite(total).all():
+        raise ValueError(
+            f"alpha={alpha:g} and beta={beta:g} give infinite distances: use numbers nearer to 0 "
+            "and 1, or divide X by a constant"
+        )
     if pairs is not None:
         return pairs.matrix(total)
-    return total if Y is not None else squareform(total, checks=False)
+    return total + total.T if Y is None else total
 
 
 def folder_means(X: Array, tree: PartitionTree) -> Array:
@@ -129,16 +138,28 @@ def folder_means(X: Array, tree: PartitionTree) -> Array:
     members = tree.membership
     folders = tree._folders
     # Sums over folders as sparse products, whose result has the folders in rows.
-    if observed.all():
-        return (members @ X.T).T / folders.size
-    sums = (members @ np.where(observed, X, 0.0).T).T
+    means = (members @ np.where(observed, X, 0.0).T).T
     counts = (members @ observed.T.astype(float)).T
-    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0.0)
+    with np.errstate(invalid="ignore"):
+        means /= counts
     for level in range(2, tree.n_levels + 1):
         here = np.flatnonzero(folders.level == level)
         above = means[:, folders.parent[here]]
         means[:, here] = np.where(np.isnan(means[:, here]), above, means[:, here])
     return means
+
+
+def _weighted_means(X: Array, tree: PartitionTree, weights: Array) -> Iterator[Array]:
+    """Yield the weighted means of each row over a few folders at a time, C-contiguous.
+
+    Those of complete rows are computed one part after the other, which saves memory.
+    """
+    means = folder_means(X, tree) if np.isnan(X).any() else None
+    members, size = tree.membership, tree._folders.size
+    for start in range(0, len(weights), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        here = (members[part] @ X.T).T / size[part] if means is None else means[:, part]
+        yield np.ascontiguousarray(here * weights[part])
 
 
 def folder_weights(tree: PartitionTree, alpha: float, beta: float) -> Array:
@@ -158,21 +179,6 @@ def folder_weights(tree: PartitionTree, alpha: float, beta: float) -> Array:
     return weights
 
 
-def _pair_distances(X: Array, tree: PartitionTree, weights: Array, pairs: Pairs) -> Array:
-    """Return the distances of pairs of rows; of complete rows a few folders at a time."""
-    sums = np.zeros(len(pairs))
-    if np.isnan(X).any():
-        points = np.ascontiguousarray(folder_means(X, tree) * weights)
-        _add_differences(points, pairs.starts, pairs.others, sums)
-        return sums
-    members, scale = tree.membership, weights / tree._folders.size
-    for start in range(0, len(scale), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        points = np.ascontiguousarray((members[part] @ X.T).T * scale[part])
-        _add_differences(points, pairs.starts, pairs.others, sums)
-    return sums
-
-
 # Sums may be taken in another order than written, which lets several be taken at once.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _add_differences(X, starts, others, sums):
@@ -186,6 +192,20 @@ def _add_differences(X, starts, others, sums):
             sums[p] += total
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_distances(X, Y, is_within, total):
+    """total[i, j] += sum_c |x_ic - y_jc|, for i < j only if `is_within`."""
+    for first in range(0, Y.shape[0], 32):  # rows of Y that remain in the cache
+        last = min(first + 32, Y.shape[0])
+        for i in range(X.shape[0]):
+            x = X[i]
+            for j in range(max(first, i + 1) if is_within else first, last):
+                y, apart = Y[j], 0.0
+                for c in range(X.shape[1]):
+                    apart += abs(x[c] - y[c])
+                total[i, j] += apart
+
+
 def check_exponent(name: str, value: Any) -> float:
     """Validate an exponent of the weights; return it as a float."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
@@ -196,7 +216,8 @@ def check_exponent(name: str, value: Any) -> float:
 
 def _check_trees(tree: Any, n_columns: int) -> list[PartitionTree]:
     """Validate one tree or several; return a list of them."""
-    trees = [tree] if isinstance(tree, PartitionTree) else list(tree)
+    is_several = isinstance(tree, Iterable) and not isinstance(tree, str)
+    trees = list(tree) if is_several else [tree]
     if not trees or not all(isinstance(one, PartitionTree) for one in trees):
         raise ValueError(f"tree must be a PartitionTree, or several, got {tree!r:.60}")
     for one in trees:

@@ -1,5 +1,6 @@
 """Flexible trees: partition trees built bottom-up from affinities between points."""
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,11 @@ def flexible_tree(
     """
     affinity = _check_affinity(affinity)
     check_count("n_eigenvectors", n_eigenvectors)
-    if not isinstance(constant, (int, float)) or not 0 < constant < np.inf:
-        raise ValueError(f"constant must be a positive number, got {constant!r:.60}")
+    is_number = isinstance(constant, numbers.Real) and not isinstance(constant, bool)
+    if not is_number or not 0 < constant < np.inf:
+        raise ValueError(f"constant must be a positive finite number, got {constant!r:.60}")
+    constant = float(constant)
+    rng = None if random_state is None else _generator(random_state)
     n_points = affinity.shape[0]
     if n_points == 1:
         return PartitionTree([[0]])
@@ -93,7 +97,7 @@ def flexible_tree(
     first = np.arange(n_points)
     if n_points > _MOST_PAIRWISE:
         first, vectors = _groups(values, vectors)
-    factors = _random_factors(len(vectors), random_state)
+    factors = None if rng is None else _random_factors(len(vectors), rng)
     labels = np.arange(len(vectors))
     levels = [first]
     time = 1.0
@@ -108,14 +112,15 @@ def flexible_tree(
 
 
 def _check_affinity(affinity: Any) -> Any:
-    """Validate affinities; return them as floats."""
+    """Validate affinities; return them as floats of at most 1, scaled by a power of two."""
     affinity = affinity.tocsr() if sparse.issparse(affinity) else np.asarray(affinity)
     shape = affinity.shape
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
         raise ValueError(f"affinity must be a square matrix, got shape {shape}")
     if affinity.dtype.kind not in "biuf":
         raise ValueError(f"affinity must hold numbers, got dtype {affinity.dtype}")
-    affinity = affinity.astype(float)
+    # A new array in C order: rounding errors, which decide between ties, depend on the order.
+    affinity = affinity.astype(float, **({} if sparse.issparse(affinity) else {"order": "C"}))
     values = affinity.data if sparse.issparse(affinity) else affinity
     if not np.isfinite(values).all() or (values < 0.0).any():
         raise ValueError("affinity must not be negative, NaN or infinite")
@@ -123,6 +128,8 @@ def _check_affinity(affinity: Any) -> Any:
         refuse_asymmetric(affinity)
     except ValueError as error:
         raise ValueError("affinity must be symmetric") from error
+    exponent = int(np.frexp(values.max(initial=0.0))[1])
+    np.ldexp(values, -exponent, out=values)  # sums of large affinities would overflow
     return affinity
 
 
@@ -143,18 +150,29 @@ def _diffusion_coordinates(affinity: Any, n_vectors: int) -> tuple[Array, Array]
 
 def _groups(values: Array, vectors: Array) -> tuple[Labels, Array]:
     """Return groups of many points that are near each other at t = 1, and their mean vectors."""
-    found = KMeans(_N_GROUPS, n_init=1, random_state=0).fit_predict(vectors * values)
+    coordinates = vectors * values
+    order = np.lexsort(coordinates.T[::-1])  # k-means depends on the order of the points
+    found = np.empty(len(order), dtype=np.intp)
+    found[order] = KMeans(_N_GROUPS, n_init=1, random_state=0).fit_predict(coordinates[order])
     groups = np.unique(found, return_inverse=True)[1]
     sums = np.zeros((groups.max() + 1, vectors.shape[1]))
     np.add.at(sums, groups, vectors)
     return groups, sums / np.bincount(groups)[:, None]
 
 
-def _random_factors(n_points: int, random_state: Any) -> Array | None:
-    """Return a random factor for each pair of points; None without a random state."""
-    if random_state is None:
-        return None
-    rng = np.random.default_rng(random_state)
+def _generator(random_state: Any) -> np.random.Generator:
+    """Validate a random state; return the generator of random numbers."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be an integer of at least 0, a Generator or None, got "
+            f"{random_state!r:.60}"
+        ) from error
+
+
+def _random_factors(n_points: int, rng: np.random.Generator) -> Array:
+    """Return a random factor for each pair of points."""
     return np.exp(_PERTURBATION * rng.normal(size=n_points * (n_points - 1) // 2))
 
 

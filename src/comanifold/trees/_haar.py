@@ -182,10 +182,9 @@ def denoise(
     True
     """
     X = _check_complete(X, row_tree, column_tree, "X")
-    for name, value in (("threshold", threshold), ("min_support", min_support)):
-        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if value is not None and not (is_number and 0.0 <= value < np.inf):
-            raise ValueError(f"{name} must be a number of at least 0, got {value!r:.60}")
+    if threshold is not None:
+        _check_at_least_zero("threshold", threshold)
+    _check_at_least_zero("min_support", min_support)
     row_basis, column_basis = haar_basis(row_tree), haar_basis(column_tree)
     C = _product(row_basis.T, X, column_basis)
     support = np.outer(np.diff(row_basis.indptr), np.diff(column_basis.indptr))
@@ -200,6 +199,12 @@ def denoise(
 def _product(left: Any, X: Array, right: Any) -> Array:
     """Return left X right, for sparse matrices on both sides."""
     return np.asarray((right.T @ (left @ X).T).T)
+
+
+def _check_at_least_zero(name: str, value: Any) -> None:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not 0.0 <= value < np.inf:
+        raise ValueError(f"{name} must be a number of at least 0, got {value!r:.60}")
 
 
 def _check_tree(tree: Any, name: str) -> None:

@@ -185,9 +185,14 @@ class PartitionTree:
             Where the tree is cut. By default there are at most half as many folders at each level
             as at the one below.
         """
-        Z = np.asarray(Z, dtype=float)
-        if Z.ndim != 2 or Z.shape[1:] != (4,) or (len(Z) and not is_valid_linkage(Z)):
+        Z = _as_floats("Z", Z)
+        if Z.ndim != 2 or Z.shape[1:] != (4,):
             raise ValueError(f"Z must be a linkage matrix of SciPy, got shape {Z.shape}")
+        try:
+            if len(Z):
+                is_valid_linkage(Z, throw=True, name="Z")
+        except ValueError as error:
+            raise ValueError(f"Z must be a linkage matrix of SciPy: {error}") from error
         if not np.isfinite(Z).all():
             raise ValueError("Z must be a linkage matrix with finite heights")
         n_points = len(Z) + 1
@@ -201,10 +206,10 @@ class PartitionTree:
             height[node] = max(height[node], height[one], height[other])
         if heights is None:
             heights = _halving_heights(height[n_points:])
-        heights = np.unique(np.asarray(heights, dtype=float))
-        if heights.ndim != 1 or np.isnan(heights).any():
+        at_heights = np.unique(_as_floats("heights", heights))
+        if np.isnan(at_heights).any():
             raise ValueError(f"heights must be numbers, got {heights!r:.60}")
-        levels = [_roots(parent, height <= at, n_points) for at in heights]
+        levels = [_roots(parent, height <= at, n_points) for at in at_heights]
         return cls.from_labels(levels or [np.arange(n_points)])
 
     @classmethod
@@ -236,8 +241,7 @@ class PartitionTree:
             The height of each level in `labels`, at least 0 and rising; by default 0, 1, 2, ...
             That of single points, the first, does not appear in the result.
         """
-        at = np.arange(self.n_levels) if heights is None else np.asarray(heights)
-        at = at.astype(float)
+        at = _as_floats("heights", np.arange(self.n_levels) if heights is None else heights)
         is_valid = at.shape == (self.n_levels,) and np.isfinite(at).all() and at[0] >= 0.0
         if not is_valid or (np.diff(at) <= 0.0).any():
             raise ValueError(
@@ -359,6 +363,14 @@ class PartitionTree:
         return f"PartitionTree({self.n_points} points; folders by level: {counts})"
 
 
+def _as_floats(name: str, values: Any) -> Array:
+    """Return an array of floats; ValueError that names the argument if these are not numbers."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers, got {values!r:.60}") from error
+
+
 def _check_labels(labels: Any) -> Labels:
     """Validate labels of several levels; return them as an array of integers."""
     try:
@@ -385,7 +397,9 @@ def _renumbered(labels: Labels) -> Labels:
 
 def _refuse_unnested(fine: Labels, coarse: Labels, number: int) -> None:
     """Raise ValueError if points that are together at a fine level are not at a coarser one."""
-    if len(np.unique(np.stack([fine, coarse]), axis=1).T) > fine.max() + 1:
+    of_fine = np.empty(fine.max() + 1, dtype=np.intp)
+    of_fine[fine] = coarse
+    if (of_fine[fine] != coarse).any():
         raise ValueError(
             f"labels must be nested, each level coarser than the one before: clusters are split "
             f"at level {number}"
