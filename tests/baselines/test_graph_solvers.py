@@ -204,3 +204,35 @@ def test_l1_with_large_costs_is_the_minimum_or_says_that_it_is_not(costs):
     assert found.converged == (max(costs) < 1e4)
     if found.converged:
         assert found.history[-1] == pytest.approx(least, rel=1e-5)
+
+
+def test_conjugate_gradients_are_preconditioned_by_the_diagonal():
+    diagonal = np.geomspace(1e-3, 1e3, 12).reshape(4, 3)
+    right, start = np.ones((4, 3)), np.zeros((4, 3))
+    U, n_steps, converged = conjugate_gradients(
+        lambda V: diagonal * V, right, start, diagonal, TIGHT
+    )
+    assert (n_steps, converged) == (1, True)
+    np.testing.assert_allclose(U, 1.0 / diagonal)
+
+
+@pytest.mark.parametrize("solve", [solve_dirichlet, solve_l1])
+def test_copies_of_a_problem_take_as_many_iterations(solve):
+    # Tolerances are relative: more rows do not make them tighter, or looser.
+    X, rows, columns, problem = small(8)
+    found = solve(problem, (0.7, 0.4), Stopping(1e-4, 1000))
+    copies = np.concatenate([rows.edges + 9 * k for k in range(20)])
+    many = Graph(180, copies, np.tile(rows.weights, 20))
+    problem = SmoothingProblem(np.tile(X, (20, 1)), UnitGraph.of(many), UnitGraph.of(columns))
+    others = solve(problem, (0.7, 0.4), Stopping(1e-4, 1000))
+    assert (others.n_iter, others.converged) == (found.n_iter, True)
+    np.testing.assert_allclose(others.U[-9:], found.U, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1.0, 20.0, 300.0])
+def test_the_weight_of_the_constraint_is_adapted(unit):
+    X, _, _, problem = small(9)
+    problem.X = unit * np.nan_to_num(X)
+    found = solve_nuclear(problem, (0.3, 0.3), 0.5 * unit, Stopping(1e-5, 1000))
+    assert found.converged
+    assert found.n_iter < 80  # with a fixed weight 103, 58 and 560
