@@ -1,6 +1,7 @@
 """GraphCompletion as an estimator: what graphs gain, units, sparse input, and errors."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -318,6 +319,8 @@ def test_a_warning_says_that_iterations_did_not_converge(kind):
         ({"selection": "bic", "loss": "l1"}, 'selection="bic" needs regularizer="dirichlet" and'),
         ({"row_cost": -1.0}, "row_cost must be a finite number of at least 0, got -1.0"),
         ({"column_cost": "best"}, "column_cost must be a finite number of at least 0, got 'best'"),
+        ({"row_cost": 1e300}, r"row_cost must be at most 1e\+10, got 1e\+300: it is in units"),
+        ({"regularizer": "nuclear", "penalty": 2e10}, r"penalty must be at most 1e\+10, got 2e"),
         ({"penalty": np.inf}, "penalty must be a finite number of at least 0, got inf"),
         ({"rank": 0}, "rank must be a positive integer, got 0"),
         ({"effects": "no"}, "effects must be one of 'auto' or a bool, got 'no'"),
@@ -493,3 +496,16 @@ def test_entries_to_predict(absent):
     ):
         with pytest.raises(ValueError, match=message):
             model.predict_entries(rows, columns)
+
+
+@pytest.mark.parametrize("kind", KINDS[:3], ids=str)
+def test_the_largest_costs_give_the_mean_of_connected_rows_and_columns(kind):
+    X = holes(20, 15)
+    model = GraphCompletion(
+        row_cost=1e10, column_cost=1e10, penalty=1e-6, effects=False, max_iter=5000, **kind
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+    assert np.ptp(model.estimate_) < 0.05 * np.nanstd(X)
+    assert np.abs(model.estimate_ - np.nanmean(X)).max() < 0.1 * np.nanstd(X)

@@ -30,6 +30,9 @@ from ._graph_solvers import Stopping
 
 Array = NDArray[np.float64]
 
+# Largest cost or penalty: beyond it the data would be rounding errors of the other terms.
+_MOST = 1e10
+
 # Attributes that not every fit sets.
 _SOMETIMES = (
     "bic_",
@@ -80,9 +83,10 @@ class GraphCompletion(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, B
         gradients. Effects, scale and nearest neighbours are then robust as well. Only with
         "dirichlet".
     row_cost, column_cost : "auto" or float, default="auto"
-        :math:`\gamma_r` and :math:`\gamma_c`; 0 ignores a graph. See `selection` for "auto".
+        :math:`\gamma_r` and :math:`\gamma_c`, up to 1e10; 0 ignores a graph. See `selection` for
+        "auto".
     penalty : "auto" or float, default="auto"
-        :math:`\lambda` of "nuclear" and "factors".
+        :math:`\lambda` of "nuclear" and "factors", up to 1e10.
     rank : int, default=10
         Columns of W and H.
     effects : "auto" or bool, default="auto"
@@ -318,7 +322,7 @@ class GraphCompletion(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, B
             check_choice("effects", self.effects, ["auto"], "a bool")
         check_count("n_components", self.n_components)
         given = [
-            None if isinstance(value, str) and value == "auto" else check_cost(value, name)
+            None if isinstance(value, str) and value == "auto" else _check_setting(value, name)
             for name, value in (
                 ("row_cost", self.row_cost),
                 ("column_cost", self.column_cost),
@@ -377,6 +381,17 @@ class GraphCompletion(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, B
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.absent is not None
         return tags
+
+
+def _check_setting(value: Any, name: str) -> float:
+    """Validate a cost or the penalty; return it as a float."""
+    found = check_cost(value, name)
+    if found > _MOST:
+        raise ValueError(
+            f"{name} must be at most {_MOST:g}, got {found:g}: it is in units in which data and "
+            "Laplacians have the size 1"
+        )
+    return found
 
 
 def _check_indices(indices: ArrayLike, size: int, mode: str) -> NDArray[np.intp]:
