@@ -509,3 +509,20 @@ def test_the_largest_costs_give_the_mean_of_connected_rows_and_columns(kind):
         model.fit(X)
     assert np.ptp(model.estimate_) < 0.05 * np.nanstd(X)
     assert np.abs(model.estimate_ - np.nanmean(X)).max() < 0.1 * np.nanstd(X)
+
+
+@pytest.mark.parametrize("mode", ["row", "column"])
+def test_bic_leaves_out_what_only_a_graph_of_cost_zero_reaches(mode):
+    # Without costs along the rows, an empty row is no part of the problem.
+    X = holes(24, 16, seed=6)
+    fits = []
+    for with_empty in (False, True):
+        Z = np.insert(X, 3, np.nan, axis=0) if with_empty else X
+        rows, columns = (Graph(n, [[i, i + 1] for i in range(n - 1)]) for n in Z.shape)
+        model = GraphCompletion(selection="bic", effects=False)
+        if mode == "row":
+            model.set_params(row_cost=0.0, row_graph=rows, column_graph=columns).fit(Z)
+        else:
+            model.set_params(column_cost=0.0, row_graph=columns, column_graph=rows).fit(Z.T)
+        fits.append(model.bic_)
+    assert fits[1] == pytest.approx(fits[0], rel=0.05)  # the probes differ
