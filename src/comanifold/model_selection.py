@@ -160,6 +160,8 @@ def _ranks(
         # Equal values are ordered by their entries of X X' X, which do not depend on the
         # order of rows and columns and change sign with X.
         Z = np.nan_to_num(X)
+        # A power of two changes no digit, and products neither overflow nor vanish.
+        np.ldexp(Z, -np.frexp(np.abs(Z).max())[1], out=Z)
         if in_parts:
             cube = _cube_in_parts(Z)
         else:

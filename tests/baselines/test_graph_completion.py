@@ -1,6 +1,7 @@
 """GraphCompletion as an estimator: what graphs gain, units, sparse input, and errors."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comanifold import Graph
 from comanifold.baselines import GraphCompletion
+from comanifold.baselines._graph_data import effects_of_matrix
 from comanifold.datasets import remove_entries
+from comanifold.model_selection import HeldOut
 
 KINDS = [
     {},
@@ -316,6 +319,8 @@ def test_a_warning_says_that_iterations_did_not_converge(kind):
         ({"selection": "bic", "loss": "l1"}, 'selection="bic" needs regularizer="dirichlet" and'),
         ({"row_cost": -1.0}, "row_cost must be a finite number of at least 0, got -1.0"),
         ({"column_cost": "best"}, "column_cost must be a finite number of at least 0, got 'best'"),
+        ({"row_cost": 1e300}, r"row_cost must be at most 1e\+10, got 1e\+300: it is in units"),
+        ({"regularizer": "nuclear", "penalty": 2e10}, r"penalty must be at most 1e\+10, got 2e"),
         ({"penalty": np.inf}, "penalty must be a finite number of at least 0, got inf"),
         ({"rank": 0}, "rank must be a positive integer, got 0"),
         ({"effects": "no"}, "effects must be one of 'auto' or a bool, got 'no'"),
@@ -331,3 +336,193 @@ def test_a_warning_says_that_iterations_did_not_converge(kind):
 def test_wrong_parameters_are_named(parameters, message):
     with pytest.raises(ValueError, match=message):
         GraphCompletion(**parameters).fit(holes(20, 15))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [{}, {"effects": False}, KINDS[1], {"regularizer": "factors", "effects": True}, KINDS[3]],
+    ids=str,
+)
+def test_nothing_is_judged_on_entries_it_was_fitted_to(kind):
+    # A fit with the chosen settings to the other entries alone predicts the held-out ones as well.
+    X = holes(40, 30, seed=8)
+    model = GraphCompletion(**kind).fit(X)
+    held_out = HeldOut(X, from_complete=True)
+    rest = held_out.rest()
+    fixed = {"row_cost": model.row_cost_, "column_cost": model.column_cost_}
+    if "regularizer" in kind:
+        fixed["penalty"] = model.penalty_
+    if "factors" in kind.values():  # they depend on where iterations stop
+        fixed["tol"] = 1e-3
+    fixed["effects"] = bool(model.row_effects_.any())
+    other = GraphCompletion(**{**kind, **fixed}).fit(rest)
+    off = other.predict_entries(held_out.rows, held_out.columns) - held_out.values
+    size = np.mean(np.abs(off)) if "loss" in kind else np.sqrt(np.mean(off**2))
+    assert model.held_out_error_ == pytest.approx(size, rel=0.003)
+    effects, _ = effects_of_matrix(rest, robust="loss" in kind)
+    off = effects.at(held_out.rows, held_out.columns) - held_out.values
+    size = np.mean(np.abs(off)) if "loss" in kind else np.sqrt(np.mean(off**2))
+    assert model.effects_error_ == pytest.approx(size)
+
+
+def test_nothing_is_judged_on_stored_entries_it_was_fitted_to():
+    X, _, _ = ratings(5)
+    model = GraphCompletion("factors", absent="missing", rank=4, random_state=3).fit(X)
+    # The draw that is documented: a tenth of the entries, but for rows and columns with few.
+    entries = X.tocoo()
+    held = np.zeros(X.nnz, dtype=bool)
+    held[np.random.RandomState(3).permutation(X.nnz)[: X.nnz // 10]] = True
+    for places, size in zip((entries.row, entries.col), X.shape, strict=True):
+        held &= np.bincount(places[~held], minlength=size)[places] >= 2
+    rest = sparse.coo_array(
+        (entries.data[~held], (entries.row[~held], entries.col[~held])), shape=X.shape
+    )
+    options = {"penalty": model.penalty_, "effects": bool(model.row_effects_.any())}
+    other = GraphCompletion("factors", absent="missing", rank=4, **options).fit(rest)
+    off = other.predict_entries(entries.row[held], entries.col[held]) - entries.data[held]
+    assert model.held_out_error_ == pytest.approx(np.sqrt(np.mean(off**2)), rel=0.01)
+
+
+def test_absolute_errors_withstand_outliers_of_a_smooth_matrix():
+    clean = np.cos(np.linspace(0, 4, 60)[:, None] - np.linspace(0, 4, 40))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = clean + 0.1 * rng.normal(size=clean.shape)
+        hit = rng.random(X.shape) < 0.1
+        X[hit] += rng.choice([-1, 1], hit.sum()) * rng.uniform(5, 10, hit.sum())
+        X = remove_entries(X, 0.3, random_state=seed)
+        of_squares, of_l1 = (
+            error_of(GraphCompletion(loss=loss), clean, X) for loss in ("squared", "l1")
+        )
+        assert of_l1 < 0.6 * of_squares
+
+
+@pytest.mark.parametrize("kind", KINDS[:4], ids=str)
+@pytest.mark.parametrize("unit", [2.0**450, 2.0**-450])
+def test_units_of_equal_entries_do_not_matter(kind, unit):
+    # Which entries are held out depends on products of entries where some are equal.
+    X = np.round(2.0 * holes(30, 20, seed=2))
+    model, other = (GraphCompletion(**kind).fit(scale * X) for scale in (1.0, unit))
+    np.testing.assert_allclose(other.filled_ / unit, model.filled_, atol=1e-8)
+
+
+def test_transposing_transposes_the_estimate():
+    X = holes(30, 20, seed=9)
+    model = GraphCompletion(tol=1e-8, n_neighbors=(4, 3)).fit(X)
+    other = GraphCompletion(tol=1e-8, n_neighbors=(3, 4)).fit(X.T)
+    np.testing.assert_allclose(other.filled_.T, model.filled_, atol=2e-3)
+    assert other.held_out_error_ == pytest.approx(model.held_out_error_, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", [KINDS[4], KINDS[2]], ids=str)
+def test_the_random_state_of_numpy_does_not_matter(kind):
+    X = holes(24, 16, seed=6)
+    fits = []
+    for seed in (0, 1):
+        np.random.seed(seed)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        fits.append(GraphCompletion(**kind).fit(X).filled_)
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.testing.assert_array_equal(*fits)
+    given = [GraphCompletion(random_state=np.random.RandomState(5), **kind) for _ in range(2)]
+    np.testing.assert_array_equal(*(model.fit(X).filled_ for model in given))
+
+
+def in_formats(X):
+    """The same entries in many sparse formats, with repeated ones and with stored NaN."""
+    for format_ in ("csr", "csc", "coo", "lil", "dok"):
+        yield X.asformat(format_)
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    yield wide
+    entries = X.tocoo()
+    places = np.tile(np.stack([entries.row, entries.col]), 2)
+    yield sparse.coo_array((np.tile(0.5 * entries.data, 2), tuple(places)), shape=X.shape)
+    i, j = np.argwhere(X.toarray() == 0.0)[0]
+    places = np.append(entries.row, i), np.append(entries.col, j)
+    yield sparse.csc_array((np.append(entries.data, np.nan), places), shape=X.shape)
+
+
+def test_sparse_formats_do_not_matter():
+    X, *_ = ratings(2, (60, 50))
+    X.resize((63, 52))  # the last rows and columns are empty
+    options = {"row_cost": 0.0, "column_cost": 0.0, "penalty": 2.0, "rank": 3}
+    fits = [GraphCompletion("factors", absent="missing", **options).fit(Z) for Z in in_formats(X)]
+    places = np.indices(X.shape)
+    estimates = [model.predict_entries(*places) for model in fits]
+    for other in estimates[1:]:
+        np.testing.assert_allclose(other, estimates[0], atol=1e-6)
+    # Of an empty row effects alone are known, and they are those of the columns.
+    np.testing.assert_allclose(estimates[0][62], fits[0].mean_ + fits[0].column_effects_, atol=1e-9)
+    rounded = X.copy()
+    rounded.data = np.round(rounded.data)
+    fits = [
+        GraphCompletion("factors", absent="missing", **options).fit(rounded.astype(kind))
+        for kind in (float, np.float32, np.int64, np.int8)
+    ]
+    for model in fits[1:]:
+        np.testing.assert_array_equal(model.row_factors_, fits[0].row_factors_)
+
+
+def test_stored_entries_that_are_all_equal():
+    places = np.arange(4000) * 7 % 5000, np.arange(4000) * 11 % 4000
+    X = sparse.coo_array((np.full(4000, 5.0), places), shape=(5000, 4000))
+    model = GraphCompletion("factors", absent="missing").fit(X)
+    np.testing.assert_allclose(model.predict_entries([0, 4999], [0, 3]), 5.0)
+
+
+@pytest.mark.parametrize("absent", [None, "missing"])
+def test_entries_to_predict(absent):
+    X = ratings(0, (30, 20), observed=0.5)[0]
+    model = GraphCompletion("factors", absent=absent, rank=2, penalty=1.0)
+    model.set_params(row_cost=0.0, column_cost=0.0)
+    model.fit(X if absent else np.where(X.toarray() == 0.0, np.nan, X.toarray()))
+    whole = model.predict_entries(np.arange(30)[:, None], np.arange(20))
+    assert whole.shape == (30, 20)
+    assert model.predict_entries(4, 7) == whole[4, 7]
+    assert model.predict_entries([], []).shape == (0,)
+    np.testing.assert_array_equal(
+        model.predict_entries(np.array([29, 0], dtype=np.uint8), [19, 0]), whole[[29, 0], [19, 0]]
+    )
+    for rows, columns, message in (
+        ([0, -1], [0, 0], "rows must lie between 0 and 29, the last row of X, got -1"),
+        ([30], [0], "rows must lie between 0 and 29, the last row of X, got 30"),
+        ([0], [20], "columns must lie between 0 and 19, the last column of X, got 20"),
+        ([0], [-20], "columns must lie between 0 and 19, the last column of X, got -20"),
+        ([0.5], [1], "rows must be integers, got dtype float64"),
+        ([1], [True], "columns must be integers, got dtype bool"),
+        (["a"], [1], "rows must be integers"),
+        ([0, 1], [0, 1, 2], r"rows and columns must have the same shape, got \(2,\) and \(3,\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.predict_entries(rows, columns)
+
+
+@pytest.mark.parametrize("kind", KINDS[:3], ids=str)
+def test_the_largest_costs_give_the_mean_of_connected_rows_and_columns(kind):
+    X = holes(20, 15)
+    model = GraphCompletion(
+        row_cost=1e10, column_cost=1e10, penalty=1e-6, effects=False, max_iter=5000, **kind
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+    assert np.ptp(model.estimate_) < 0.05 * np.nanstd(X)
+    assert np.abs(model.estimate_ - np.nanmean(X)).max() < 0.1 * np.nanstd(X)
+
+
+@pytest.mark.parametrize("mode", ["row", "column"])
+def test_bic_leaves_out_what_only_a_graph_of_cost_zero_reaches(mode):
+    # Without costs along the rows, an empty row is no part of the problem.
+    X = holes(24, 16, seed=6)
+    fits = []
+    for with_empty in (False, True):
+        Z = np.insert(X, 3, np.nan, axis=0) if with_empty else X
+        rows, columns = (Graph(n, [[i, i + 1] for i in range(n - 1)]) for n in Z.shape)
+        model = GraphCompletion(selection="bic", effects=False)
+        if mode == "row":
+            model.set_params(row_cost=0.0, row_graph=rows, column_graph=columns).fit(Z)
+        else:
+            model.set_params(column_cost=0.0, row_graph=columns, column_graph=rows).fit(Z.T)
+        fits.append(model.bic_)
+    assert fits[1] == pytest.approx(fits[0], rel=0.05)  # the probes differ

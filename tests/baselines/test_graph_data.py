@@ -130,3 +130,29 @@ def test_stored_entries_of_sparse_matrices():
     assert entries.columns.tolist() == [1, 0]
     assert entries.values.tolist() == [3.0, 0.0]
     assert entries.shape == (3, 4)
+
+
+@pytest.mark.parametrize("n_nodes", [5, 300])
+@pytest.mark.parametrize("unit", [5e-324, 1e-200, 1e-20, 1e200, 1.7e308])
+def test_units_of_edge_weights_do_not_change_a_laplacian(n_nodes, unit):
+    edges = [[i, i + 1] for i in range(n_nodes - 1)]
+    plain, other = (
+        UnitGraph.of(Graph(n_nodes, edges, np.full(n_nodes - 1, weight))) for weight in (1.0, unit)
+    )
+    np.testing.assert_allclose(
+        other.laplacian.toarray(), plain.laplacian.toarray(), rtol=1e-12, atol=0.0
+    )
+    np.testing.assert_allclose(other.edges.weights, plain.edges.weights, rtol=1e-12)
+
+
+def test_repeated_entries_of_an_adjacency_are_added_up():
+    # Compressed rows that list the pair 0, 1 twice.
+    A = sparse.csr_array(
+        (np.array([1.0, 0.5, 1.5]), np.array([1, 1, 0]), np.array([0, 2, 3, 3])), shape=(3, 3)
+    )
+    found = read_graph(A, 3, "column")
+    np.testing.assert_array_equal(found.edges, [[0, 1]])
+    np.testing.assert_array_equal(found.weights, [1.5])
+    assert A.nnz == 3  # as it was
+    with pytest.raises(ValueError, match="row_graph must hold real numbers, got dtype complex128"):
+        read_graph(A.astype(complex), 3, "row")

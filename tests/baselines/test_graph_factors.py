@@ -1,8 +1,11 @@
 """Factors along graphs: kernels, gradients, and an objective that never rises."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from oracles import graph_completion as oracle
+from scipy import sparse
 
 from comanifold.baselines._graph_data import Entries, UnitGraph, neighbor_graph
 from comanifold.baselines._graph_factors import (
@@ -213,3 +216,54 @@ def test_rank_is_at_most_that_of_a_matrix():
     X, problem, *_ = small(4)
     W, H = problem.start(50)
     assert W.shape[1] == H.shape[1] == min(X.shape)
+
+
+def test_with_graphs_the_minimum_is_that_of_a_weighted_nuclear_norm():
+    # (tr(W' A W) + tr(H' B H)) / 2 is at best the nuclear norm of A^(1/2) W H' B^(1/2).
+    X, problem, _, graphs = small(6, (9, 7))
+    costs = FactorCosts(0.4, 1.5, 0.7)
+    A, B = matrices(graphs, costs)
+    least, U = oracle.weighted_nuclear_completion(X, A, B)
+    found = problem.solve(costs, Stopping(1e-13, 20_000), problem.start(min(X.shape)))
+    assert found.history[-1] == pytest.approx(least, rel=1e-6)
+    np.testing.assert_allclose(found.W @ found.H.T, U, atol=1e-4)
+
+
+def scattered(shape, groups, seed=0):
+    """A few entries of a large matrix, in groups without common rows or columns."""
+    rng = np.random.default_rng(seed)
+    places = [rng.integers(3, size=(2, 8)) + 3 * group for group in range(groups)]
+    rows, columns = np.concatenate(places, axis=1)
+    X = sparse.csr_array((rng.normal(size=len(rows)), (rows, columns)), shape=shape)
+    return Entries.of_sparse(X), X
+
+
+@pytest.mark.parametrize("shape", [(300, 250), (250, 300)])
+def test_the_start_of_scattered_entries(shape):
+    # Products with the matrix lead from one group of entries to no other, and soon to zero.
+    entries, X = scattered(shape, 4)
+    U, values, Vt = np.linalg.svd(X.toarray())
+    for rank in (2, 5, 30):
+        starts = [FactorProblem(entries, None, None).start(rank) for _ in range(3)]
+        W, H = starts[0]
+        assert W.shape[1] == H.shape[1] == rank
+        np.testing.assert_allclose(
+            W @ H.T, (U[:, :rank] * values[:rank]) @ Vt[:rank], atol=1e-7 * values[0]
+        )
+        for other in starts[1:]:
+            np.testing.assert_array_equal(np.concatenate(other), np.concatenate(starts[0]))
+
+
+@pytest.mark.parametrize("shape", [(50_000, 90), (3000, 2900)])
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_the_start_forms_no_dense_matrix(shape, value):
+    entries, _ = scattered(shape, 20)
+    entries = entries._replace(values=value * entries.values)
+    problem = FactorProblem(entries, None, None)
+    problem.start(3)
+    tracemalloc.start()
+    W, H = problem.start(3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert W.any() == H.any() == bool(value)
+    assert peak < 8 * np.prod(shape) / 4

@@ -138,3 +138,35 @@ def test_settings():
     settings = Settings(None, 0.5, None)
     assert settings.free == (True, False, True)
     assert settings.completed(1.0, 2.0, 3.0) == Settings(1.0, 0.5, 3.0)
+
+
+@pytest.mark.parametrize("costs", [(0.4, 0.9), (0.0, 0.9)])
+def test_bic_of_a_singular_system_is_that_of_its_regular_part(costs):
+    X, _, _ = setup()
+    X[7], X[:, 0] = np.nan, np.nan
+    rows = Graph(10, [[0, 1], [1, 2], [2, 3], [4, 5], [5, 6], [8, 9]])  # the row 7 has no edge
+    columns = Graph(8, [[0, 1], [2, 3], [3, 4], [4, 5], [5, 6], [6, 7]])
+    problem = SmoothingProblem(X, UnitGraph.of(rows), UnitGraph.of(columns))
+    determined = determined_entries(
+        problem.observed, rows, columns, (costs[0] > 0.0, costs[1] > 0.0)
+    )
+    regular = determined.ravel()
+    S = oracle.system(X, rows, columns, costs)
+    assert np.linalg.matrix_rank(S) < X.size
+    inverse = np.linalg.inv(S[np.ix_(regular, regular)])
+    errors = (X.ravel()[regular] - inverse @ problem.X.ravel()[regular])[
+        problem.observed[determined]
+    ]
+    n_observed = problem.observed.sum()
+    expected = n_observed * np.log(errors @ errors) + np.log(n_observed) * np.trace(inverse)
+    state = np.random.RandomState
+    many = BicCriterion(problem, determined, state(0), n_probes=3000, stopping=TIGHT)
+    assert many(costs)[0] == pytest.approx(expected, rel=0.01)
+    few = BicCriterion(problem, determined, state(0), stopping=TIGHT)
+    step = 1e-4
+    _, gradient = few(costs)
+    above, below = ((costs[0], costs[1] + sign * step) for sign in (1, -1))
+    slope = (few(above)[0] - few(below)[0]) / (2 * step)
+    assert gradient[1] == pytest.approx(slope, rel=1e-4)
+    found, _ = minimise_over_costs(few, (costs[0] or None, None))
+    assert np.isfinite(found).all()

@@ -7,6 +7,7 @@ from oracles.slow import soft_impute
 
 from comanifold import Graph
 from comanifold.baselines._graph_data import UnitGraph, neighbor_graph
+from comanifold.baselines._graph_selection import determined_entries
 from comanifold.baselines._graph_solvers import (
     SmoothingProblem,
     Stopping,
@@ -144,3 +145,94 @@ def test_conjugate_gradients_stop_where_no_direction_has_curvature():
     found = conjugate_gradients(np.zeros_like, right, start, np.ones((3, 2)), Stopping(1e-6, 10))
     np.testing.assert_array_equal(found[0], start)
     assert found[1:] == (0, True)
+
+
+def hard(case):
+    """A matrix and weighted graphs: complete, with a whole row and column missing, or in parts."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(9, 2)) @ rng.normal(size=(2, 8)) + 0.3 * rng.normal(size=(9, 8))
+    rows = Graph(9, [[i, i + 1] for i in range(8)], rng.uniform(0.2, 3.0, 8))
+    columns = Graph(8, [[i, i + 1] for i in range(7)], rng.uniform(0.2, 3.0, 7))
+    if case != "complete":
+        X[rng.random(X.shape) < 0.5] = np.nan
+    if case == "empty":
+        X[4], X[:, 0] = np.nan, np.nan
+    if case == "parts":  # the last rows and columns have no neighbours at all
+        rows, columns = (
+            Graph(g.n_nodes, g.edges[kept], g.weights[kept])
+            for g, kept in ((rows, [0, 1, 3, 4, 5, 6]), (columns, [0, 2, 3, 4, 5]))
+        )
+        X[8], X[:, 7] = np.nan, np.nan
+    return X, rows, columns, SmoothingProblem(X, UnitGraph.of(rows), UnitGraph.of(columns))
+
+
+@pytest.mark.parametrize("case", ["complete", "empty", "parts"])
+@pytest.mark.parametrize("costs", [(0.5, 1.5), (0.0, 0.7), (3.0, 0.0), (0.0, 0.0)])
+def test_hard_cases_have_the_minimum(case, costs):
+    X, rows, columns, problem = hard(case)
+    # Where neither data nor edges reach, and of the absolute loss between equal errors, any value
+    # is a minimum: zero, or one with the same objective.
+    smoothed = costs[0] > 0.0, costs[1] > 0.0
+    reached = determined_entries(problem.observed, rows, columns, smoothed)
+    least, U = oracle.convex_completion(X, rows, columns, costs)
+    found = solve_dirichlet(problem, costs, TIGHT)
+    assert found.converged
+    np.testing.assert_allclose(found.U[reached], U[reached], atol=1e-4)
+    assert not found.U[~reached].any()
+    assert found.history[-1] == pytest.approx(least, abs=1e-6)
+
+    least, U = oracle.convex_completion(X, rows, columns, costs, penalty=0.4)
+    found = solve_nuclear(problem, costs, 0.4, Stopping(1e-8, 20_000))
+    assert found.converged
+    np.testing.assert_allclose(found.U, U, atol=1e-4)
+    assert found.history[-1] == pytest.approx(least, abs=1e-6)
+
+    least, U = oracle.convex_completion(X, rows, columns, costs, loss="l1")
+    found = solve_l1(problem, costs, TIGHT)
+    assert found.converged
+    assert found.history[-1] == pytest.approx(least, abs=1e-5)
+    assert not found.U[~reached].any()
+    assert (np.diff(found.history) <= 0.0).all()
+
+
+@pytest.mark.parametrize("costs", [(30.0, 30.0), (1e3, 1e3), (1e4, 0.01), (1e6, 1e6)])
+def test_l1_with_large_costs_is_the_minimum_or_says_that_it_is_not(costs):
+    # Steps are short, and so are changes: these alone would look as if they had converged.
+    X, rows, columns, problem = hard("parts")
+    found = solve_l1(problem, costs, Stopping(1e-5, 1000))
+    least, _ = oracle.convex_completion(X, rows, columns, costs, loss="l1")
+    assert found.converged == (max(costs) < 1e4)
+    if found.converged:
+        assert found.history[-1] == pytest.approx(least, rel=1e-5)
+
+
+def test_conjugate_gradients_are_preconditioned_by_the_diagonal():
+    diagonal = np.geomspace(1e-3, 1e3, 12).reshape(4, 3)
+    right, start = np.ones((4, 3)), np.zeros((4, 3))
+    U, n_steps, converged = conjugate_gradients(
+        lambda V: diagonal * V, right, start, diagonal, TIGHT
+    )
+    assert (n_steps, converged) == (1, True)
+    np.testing.assert_allclose(U, 1.0 / diagonal)
+
+
+@pytest.mark.parametrize("solve", [solve_dirichlet, solve_l1])
+def test_copies_of_a_problem_take_as_many_iterations(solve):
+    # Tolerances are relative: more rows do not make them tighter, or looser.
+    X, rows, columns, problem = small(8)
+    found = solve(problem, (0.7, 0.4), Stopping(1e-4, 1000))
+    copies = np.concatenate([rows.edges + 9 * k for k in range(20)])
+    many = Graph(180, copies, np.tile(rows.weights, 20))
+    problem = SmoothingProblem(np.tile(X, (20, 1)), UnitGraph.of(many), UnitGraph.of(columns))
+    others = solve(problem, (0.7, 0.4), Stopping(1e-4, 1000))
+    assert (others.n_iter, others.converged) == (found.n_iter, True)
+    np.testing.assert_allclose(others.U[-9:], found.U, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1.0, 20.0, 300.0])
+def test_the_weight_of_the_constraint_is_adapted(unit):
+    X, _, _, problem = small(9)
+    problem.X = unit * np.nan_to_num(X)
+    found = solve_nuclear(problem, (0.3, 0.3), 0.5 * unit, Stopping(1e-5, 1000))
+    assert found.converged
+    assert found.n_iter < 80  # with a fixed weight 103, 58 and 560

@@ -30,6 +30,17 @@ def convex_completion(X, row_graph, column_graph, costs, *, penalty=0.0, loss="s
     return problem.value, U.value
 
 
+def weighted_nuclear_completion(X, A, B):
+    """The minimum of |P(U - X)|^2 / 2 + |A^(1/2) U B^(1/2)|_*, and the matrix that attains it."""
+    observed = ~np.isnan(X)
+    U = cp.Variable(X.shape)
+    errors = cp.multiply(observed.astype(float), U) - np.where(observed, X, 0.0)
+    value = 0.5 * cp.sum_squares(errors) + cp.normNuc(root(A) @ U @ root(B))
+    problem = cp.Problem(cp.Minimize(value))
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    return problem.value, U.value
+
+
 def root(L):
     """The symmetric root of a positive semi-definite matrix."""
     values, vectors = np.linalg.eigh(L)

@@ -30,6 +30,9 @@ from ._graph_solvers import Stopping
 
 Array = NDArray[np.float64]
 
+# Largest cost or penalty: beyond it the data would be rounding errors of the other terms.
+_MOST = 1e10
+
 # Attributes that not every fit sets.
 _SOMETIMES = (
     "bic_",
@@ -80,9 +83,10 @@ class GraphCompletion(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, B
         gradients. Effects, scale and nearest neighbours are then robust as well. Only with
         "dirichlet".
     row_cost, column_cost : "auto" or float, default="auto"
-        :math:`\gamma_r` and :math:`\gamma_c`; 0 ignores a graph. See `selection` for "auto".
+        :math:`\gamma_r` and :math:`\gamma_c`, up to 1e10; 0 ignores a graph. See `selection` for
+        "auto".
     penalty : "auto" or float, default="auto"
-        :math:`\lambda` of "nuclear" and "factors".
+        :math:`\lambda` of "nuclear" and "factors", up to 1e10.
     rank : int, default=10
         Columns of W and H.
     effects : "auto" or bool, default="auto"
@@ -111,7 +115,8 @@ class GraphCompletion(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, B
         Limit on the number of iterations.
     tol : float, default=1e-5
         When to stop: the residual relative to the data ("dirichlet"), both residuals ("nuclear"),
-        the change of U ("l1") or of the objective ("factors") in an iteration.
+        the change of U in an iteration and the subgradient ("l1"), or the change of the objective
+        in an iteration ("factors").
     random_state : int, RandomState or None, default=0
         For the probes of BIC, and the entries of a sparse matrix that are held out.
 
@@ -258,14 +263,23 @@ class GraphCompletion(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, B
         Parameters
         ----------
         rows, columns : array-like of int of the same shape
-            Indices of the entries.
+            Indices of the entries, from 0. Arrays of other shapes are broadcast.
         """
         check_is_fitted(self)
-        rows, columns = np.asarray(rows), np.asarray(columns)
+        rows = _check_indices(rows, len(self.row_effects_), "row")
+        columns = _check_indices(columns, len(self.column_effects_), "column")
+        try:
+            rows, columns = np.broadcast_arrays(rows, columns)
+        except ValueError:
+            raise ValueError(
+                f"rows and columns must have the same shape, got {rows.shape} and {columns.shape}"
+            ) from None
         if hasattr(self, "estimate_"):
             return self.estimate_[rows, columns]
-        offsets = self.mean_ + self.row_effects_[rows] + self.column_effects_[columns]
-        return offsets + (self.row_factors_[rows] * self.column_factors_[columns]).sum(axis=-1)
+        predicted = self.mean_ + self.row_effects_[rows] + self.column_effects_[columns]
+        for w, h in zip(self.row_factors_.T, self.column_factors_.T, strict=True):
+            predicted += w[rows] * h[columns]  # one at a time, to save memory
+        return predicted
 
     def _takes_sparse(self) -> bool:
         """Return whether a sparse matrix is used as it is."""
@@ -308,7 +322,7 @@ class GraphCompletion(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, B
             check_choice("effects", self.effects, ["auto"], "a bool")
         check_count("n_components", self.n_components)
         given = [
-            None if isinstance(value, str) and value == "auto" else check_cost(value, name)
+            None if isinstance(value, str) and value == "auto" else _check_setting(value, name)
             for name, value in (
                 ("row_cost", self.row_cost),
                 ("column_cost", self.column_cost),
@@ -367,6 +381,32 @@ class GraphCompletion(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, B
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.absent is not None
         return tags
+
+
+def _check_setting(value: Any, name: str) -> float:
+    """Validate a cost or the penalty; return it as a float."""
+    found = check_cost(value, name)
+    if found > _MOST:
+        raise ValueError(
+            f"{name} must be at most {_MOST:g}, got {found:g}: it is in units in which data and "
+            "Laplacians have the size 1"
+        )
+    return found
+
+
+def _check_indices(indices: ArrayLike, size: int, mode: str) -> NDArray[np.intp]:
+    """Validate the indices of rows or columns; return them as an array."""
+    found = np.asarray(indices)
+    if not found.size:
+        return found.astype(np.intp)
+    if found.dtype.kind not in "iu":
+        raise ValueError(f"{mode}s must be integers, got dtype {found.dtype}")
+    for index in (found.min(), found.max()):
+        if not 0 <= index < size:
+            raise ValueError(
+                f"{mode}s must lie between 0 and {size - 1}, the last {mode} of X, got {index}"
+            )
+    return found.astype(np.intp)
 
 
 def _embed(U: Array, n_components: int) -> tuple[Array, Array]:

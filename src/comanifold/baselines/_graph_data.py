@@ -164,9 +164,11 @@ class UnitGraph:
     @classmethod
     def of(cls, graph: Graph) -> "UnitGraph":
         """Return a graph with its Laplacian."""
-        laplacian = _laplacian(graph.n_nodes, graph.edges, graph.weights)
+        # Eigenvalues of very large or small weights would not be found.
+        weights = graph.weights / (graph.weights.max(initial=0.0) or 1.0)
+        laplacian = _laplacian(graph.n_nodes, graph.edges, weights)
         largest = _largest_eigenvalue(laplacian) or 1.0
-        edges = Edges.build(graph.n_nodes, graph.edges, graph.weights / largest)
+        edges = Edges.build(graph.n_nodes, graph.edges, weights / largest)
         return cls(graph, edges, laplacian / largest)
 
 
@@ -221,7 +223,10 @@ def _of_adjacency(adjacency: Any, name: str) -> Graph:
     shape = adjacency.shape
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"{name} must be a square matrix of edge weights, got shape {shape}")
-    A = sparse.csr_array(adjacency, dtype=float)
+    if adjacency.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got dtype {adjacency.dtype}")
+    A = sparse.csr_array(adjacency, dtype=float, copy=True)
+    A.sum_duplicates()
     if not np.isfinite(A.data).all() or A.data.min(initial=0.0) < 0.0:
         raise ValueError(f"{name} must have finite edge weights that are not negative")
     if abs(A - A.T).max() > 1e-8 * A.data.max(initial=0.0):

@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import ArpackError, svds
 
 from ..solvers.kernels import kernel
 from ._graph_data import Entries
@@ -46,11 +45,14 @@ _MAX_RANK_OF_BLOCKS = 40
 # Columns whose penalty is this part of the largest are zero up to rounding, and not rescaled.
 _TINY = 1e-12
 
-# The factors of small matrices start from a full decomposition.
-_FEW = 100
+# The factors of matrices with so few rows or columns, and so few entries altogether, start from a
+# full decomposition.
+_FEW, _SMALL = 100, 1_000_000
 
-# Relative error of the singular values of the start.
-_START_TOL = 1e-2
+# Others start from Lanczos vectors, so many more than three times the rank. Of a vector that
+# depends on the others only rounding errors are left, below this part of it.
+_MORE_VECTORS = 20
+_DEPENDENT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -183,9 +185,16 @@ class FactorProblem:
 
         Each has the root of the singular value for its norm.
         """
-        U, values, V = _leading_triplets(self.X, rank)
-        roots = np.sqrt(values)
-        return np.ascontiguousarray(U * roots), np.ascontiguousarray(V * roots)
+        X, smaller = self.X, min(self.X.shape)
+        if smaller <= max(_FEW, 2 * rank) and np.prod(X.shape) <= _SMALL:
+            U, values, Vt = np.linalg.svd(X.toarray(), full_matrices=False)
+            U, roots, V = U[:, :rank], np.sqrt(values[:rank]), Vt[:rank].T
+            return np.ascontiguousarray(U * roots), np.ascontiguousarray(V * roots)
+        modes = self.rows.matrix, self.columns.matrix
+        if X.shape[0] < X.shape[1]:
+            U, V = _leading_factors(*modes[::-1], rank)
+            return V, U
+        return _leading_factors(*modes, rank)
 
     def balance(self, W: Array, H: Array, costs: FactorCosts) -> Factors:
         """Return W D and H / D for the diagonal D that makes f least; the product is the same.
@@ -236,24 +245,48 @@ def leading_value(start: Factors) -> float:
     return float(np.linalg.norm(start[0], axis=0).max(initial=0.0) ** 2)
 
 
-def _leading_triplets(X: sparse.csr_array, rank: int) -> tuple[Array, Array, Array]:
-    """Return leading left singular vectors, singular values and right singular vectors."""
-    smaller = min(X.shape)
-    rank = min(rank, smaller)
-    if smaller > max(_FEW, 2 * rank) and X.data.any():
-        # A start that follows the order of rows and columns, as the result must.
-        squares = X.multiply(X)
-        longest = int(np.argmax(squares.sum(axis=1)))
-        start = X.sum(axis=0) + X[[longest]].toarray()[0]
-        if X.shape[0] < X.shape[1]:  # svds iterates on the smaller side
-            start = X @ start
-        try:
-            U, values, Vt = svds(X, k=rank, v0=start, tol=_START_TOL)
-            return U[:, ::-1], values[::-1], Vt[::-1].T
-        except ArpackError:
-            pass
-    U, values, Vt = np.linalg.svd(X.toarray(), full_matrices=False)
-    return U[:, :rank], values[:rank], Vt[:rank].T
+def _leading_factors(X: sparse.csr_array, T: sparse.csr_array, rank: int) -> Factors:
+    """Return leading singular vectors times the roots of the singular values, for X and T = X'.
+
+    By Lanczos iterations on X'X, without restarts, from the sum of all rows and the longest row: a
+    start that follows the order of rows and columns, as the result must. X has at least as many
+    rows as columns, and no matrix of its size is formed.
+    """
+    rank = min(rank, X.shape[1])
+    n_vectors = min(3 * rank + _MORE_VECTORS, X.shape[1])
+    rest = X.multiply(X).sum(axis=1)  # of each row, the squared length of what Q leaves
+    direction = X.sum(axis=0) + X[[int(np.argmax(rest))]].toarray()[0]
+    Q = np.zeros((n_vectors, X.shape[1]))
+    projected = np.zeros((n_vectors, n_vectors))
+    for k in range(n_vectors):
+        found = _orthogonal_part(direction, Q[:k])
+        if found is None:  # products with X'X lead no further: go on from another row
+            found = _orthogonal_part(X[[int(np.argmax(rest))]].toarray()[0], Q[:k])
+        if found is None:  # there is none: X has no more directions
+            break
+        Q[k], image = found, X @ found
+        rest -= image**2
+        direction = T @ image
+        projected[k, : k + 1] = Q[: k + 1] @ direction
+    squares, vectors = np.linalg.eigh(projected)  # of its lower triangle
+    squares = np.maximum(squares[: -rank - 1 : -1], 0.0)
+    V = Q.T @ vectors[:, : -rank - 1 : -1]
+    # The root of the singular value, and the divisor that makes X V a factor: zero for zero.
+    roots = squares**0.25
+    inverse = np.divide(1.0, roots, where=roots > 0.0, out=np.zeros_like(roots))
+    return (X @ V) * inverse, V * roots
+
+
+def _orthogonal_part(vector: Array, Q: Array) -> Array | None:
+    """Return the unit vector of what the rows of Q leave of a vector; None for rounding errors."""
+    rest = vector
+    for _ in range(2):
+        rest = rest - (Q @ rest) @ Q
+    size = np.linalg.norm(rest)
+    if not size > _DEPENDENT * np.linalg.norm(vector):
+        return None
+    rest = rest / size
+    return (rest - (Q @ rest) @ Q) / np.linalg.norm(rest)
 
 
 @kernel

@@ -37,6 +37,9 @@ class Stopping:
 # The absolute part of tolerances, for entries of variance one, over the relative part.
 _ABSOLUTE = 0.2
 
+# Subgradients of the absolute loss that are rounding errors, over the norm of U.
+_ROUNDING = 1e-6
+
 # The squared loss is the start of the absolute one; so it is solved.
 _ROUGHLY = Stopping(1e-3, 200)
 
@@ -262,6 +265,8 @@ def solve_l1(
     """Return the minimum of the absolute loss and 2 Q, by accelerated proximal gradient steps.
 
     A step that would raise the objective is taken again without momentum, so that it never rises.
+    Stops where the change of U and a subgradient are small, both of them: steps are as short as
+    costs are large.
     """
     if not sum(costs) > 0.0:  # nothing is smoothed
         return Solution(problem.X.copy(), 0, True, (0.0,))
@@ -276,18 +281,21 @@ def solve_l1(
         new = _proximal_step(problem, V - step * V_image, step)
         new_image = problem.smooth(new, doubled)
         value = _absolute_objective(problem, new, new_image)
+        size = np.linalg.norm(new) + _ABSOLUTE * unit
+        subgradient = np.linalg.norm((V - new) / step + (new_image - V_image))
         if value > history[-1]:
             if momentum == 1.0:  # a plain step can only fail by rounding
-                return Solution(U, n_iter, True, tuple(history))
+                converged = bool(subgradient <= max(stopping.tol, _ROUNDING) * size)
+                return Solution(U, n_iter, converged, tuple(history))
             V, V_image, momentum = U, image, 1.0
             continue
         history.append(value)
-        change, size = np.linalg.norm(new - U), np.linalg.norm(new)
+        change = np.linalg.norm(new - U)
         faster = 0.5 + np.sqrt(0.25 + momentum**2)
         factor = (momentum - 1.0) / faster
         V, V_image = new + factor * (new - U), new_image + factor * (new_image - image)
         U, image, momentum = new, new_image, faster
-        if change <= stopping.tol * (size + _ABSOLUTE * unit):
+        if max(change, subgradient) <= stopping.tol * size:
             return Solution(U, n_iter, True, tuple(history))
     return Solution(U, stopping.max_iter, False, tuple(history))
 
