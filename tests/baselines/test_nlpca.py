@@ -158,6 +158,7 @@ def test_columns_without_entries_and_constant_data():
         same = NLPCA(1, n_restarts=1, random_state=0).fit(np.full((10, 3), value))
         np.testing.assert_allclose(same.inverse_transform(same.embedding_), value, atol=0.05)
         np.testing.assert_allclose(same.embedding_, 0.0, atol=0.01)
+        assert same._scale == 1.0  # and not a rounding error
 
 
 def test_a_warning_says_that_iterations_did_not_converge():

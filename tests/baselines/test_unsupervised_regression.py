@@ -289,6 +289,7 @@ def test_constant_data_and_two_rows():
         same = UnsupervisedRegression(1, random_state=0).fit(np.full((10, 3), value))
         np.testing.assert_allclose(same.inverse_transform(same.embedding_), value)
         np.testing.assert_allclose(same.embedding_, 0.0, atol=1e-6)
+        assert same._scale == 1.0  # and not a rounding error
     pair = UnsupervisedRegression(1, random_state=0).fit([[0.0, 1.0, np.nan], [2.0, 0.0, 1.0]])
     assert np.isfinite(pair.filled_).all()
     assert pair.embedding_[0, 0] != pair.embedding_[1, 0]
