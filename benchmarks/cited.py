@@ -319,39 +319,6 @@ def blocks(scores, seed):
 
 
 def times(scores, seed):
-    small = remove_entries(make_curve(20, 15, random_state=0).X, 0.5, random_state=0)
-    for shape in ((300, 200), (1000, 400)):
-        data = make_curve(*shape, noise=0.5, random_state=seed)
-        X = remove_entries(data.X, 0.5, random_state=seed)
-        models = {
-            "CoManifold": CoManifold(),
-            'CoManifold, metric="tree"': CoManifold(metric="tree"),
-            "DiffusionMap": DiffusionMap(),
-            "SoftImpute": SoftImpute(),
-            "Questionnaire": Questionnaire(),
-            "UnsupervisedRegression": UnsupervisedRegression(random_state=0),
-            "MaskedIsomap": MaskedIsomap(),
-            "ConvexClustering": ConvexClustering(),
-            "SparseSVD": SparseSVD(2),
-            "NLPCA": NLPCA(random_state=0),
-            **{f"RepairedDistances, {name}": RepairedDistances(name) for name in ALL_REPAIRS},
-            **{
-                f"GraphCompletion, {name}": GraphCompletion(name)
-                for name in ("dirichlet", "nuclear", "factors")
-            },
-            "GraphCompletion, l1": GraphCompletion(loss="l1"),
-        }
-        for name, model in models.items():
-            if name == "NLPCA" and shape[0] > 300:
-                continue  # minutes
-            model.fit(small)  # compile
-            started = time.process_time()
-            model.fit(X)
-            seconds = time.process_time() - started
-            scores.add("seconds, {} x {}, half missing".format(*shape), name, seconds)
-
-
-def times(scores, seed):
     if seed:
         return  # one fit of each is enough
     small = remove_entries(make_curve(20, 15, random_state=0).X, 0.5, random_state=0)
@@ -401,7 +368,6 @@ PARTS = {
     "tree metric": tree_metric,
     "surfaces": surfaces,
     "blocks": blocks,
-    "times": times,
     "times": times,
 }
 

@@ -139,7 +139,7 @@ STAGES = {
     NLPCA: [(nlpca, "minimise"), (nlpca.Objective, "fit_scores")],
     ConvexClustering: [(comanifold.co_clustering, "solve")],
     FilledDiffusionMap: [(comanifold.diffusion_map, "leading_eigenvectors")],
-    SparseSVD: [(sparse_svd, "_find_layer"), (sparse_svd, "choose_penalty")],
+    SparseSVD: [(sparse_svd, "find_layer"), (sparse_svd, "choose_penalty")],
     RepairedDistances: [
         (repaired, "nearest_correlation"),
         (comanifold.diffusion_map, "leading_eigenvectors"),

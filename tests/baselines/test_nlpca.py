@@ -154,8 +154,11 @@ def test_columns_without_entries_and_constant_data():
     X[:, 4] = np.nan
     model = NLPCA(1, n_restarts=1, random_state=0).fit(X)
     assert np.isfinite(model.filled_).all()
-    same = NLPCA(1, n_restarts=1, random_state=0).fit(np.full((5, 3), 2.0))
-    np.testing.assert_allclose(same.inverse_transform(same.embedding_), 2.0, atol=0.05)
+    for value in (2.0, 0.1):  # the mean of so many 0.1 is another number
+        same = NLPCA(1, n_restarts=1, random_state=0).fit(np.full((10, 3), value))
+        np.testing.assert_allclose(same.inverse_transform(same.embedding_), value, atol=0.05)
+        np.testing.assert_allclose(same.embedding_, 0.0, atol=0.01)
+        assert same._scale == 1.0  # and not a rounding error
 
 
 def test_a_warning_says_that_iterations_did_not_converge():
@@ -172,6 +175,11 @@ def test_a_warning_says_that_iterations_did_not_converge():
         ({"n_hidden": -1}, "n_hidden must be a positive integer"),
         ({"n_restarts": 1.5}, "n_restarts must be a positive integer"),
         ({"weight_decay": 0.0}, "weight_decay must be a positive number"),
+        ({"weight_decay": np.nan}, "weight_decay must be a positive number, got nan"),
+        ({"weight_decay": True}, "weight_decay must be a positive number, got True"),
+        ({"weight_decay": 10**400}, "weight_decay must be a positive number, got 1000"),
+        ({"hierarchical": "no"}, "hierarchical must be True or False, got 'no'"),
+        ({"hierarchical": np.ones(2)}, "hierarchical must be True or False, got array"),
         ({"max_iter": 0}, "max_iter must be a positive integer"),
         ({"tol": 2.0}, "tol must be a number between 0 and 1"),
     ],

@@ -144,6 +144,10 @@ def test_a_penalty_that_hardly_improves_the_prediction_is_not_preferred():
     ("parameters", "message"),
     [
         ({"max_rank": 0}, "max_rank must be a positive integer or None, got 0"),
+        ({"penalty": 10**400}, 'penalty must be "auto" or a number of at least 0'),
+        ({"penalty": True}, 'penalty must be "auto" or a number of at least 0'),
+        ({"penalty": np.nan}, 'penalty must be "auto" or a number of at least 0'),
+        ({"max_rank": True}, "max_rank must be a positive integer or None"),
         ({"penalty": -1.0}, 'penalty must be "auto" or a number of at least 0'),
         ({"penalty": "best"}, 'penalty must be "auto" or a number of at least 0'),
         ({"max_iter": 0}, "max_iter must be a positive integer"),

@@ -15,6 +15,7 @@ from comanifold.baselines import SparseSVD
 from comanifold.baselines._sparse_svd import (
     AdaptiveLasso,
     choose_penalty,
+    find_layer,
     soft_threshold,
     standardised_coefficients,
 )
@@ -65,13 +66,14 @@ def test_half_step_with_missing_entries_against_a_convex_solver(seed):
     weights = np.where(observed, 1.0, 0.01)
     a = (weights * u[:, None] ** 2).sum(axis=0)
     ols = (X * u[:, None]).sum(axis=0) / a
-    found, penalty = AdaptiveLasso(X.T, observed.T, 2.0, 0.0).solve(u, least_penalty=1.0)
-    assert penalty > 0
-    l1 = penalty * np.sqrt(a) * np.abs(np.sqrt(a) * ols) ** -2.0
-    expected = lasso(X, weights, u, l1)
-    assert 0 < np.count_nonzero(found) < 8
-    # The solver is less exact at the coefficient that has just vanished.
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    b, root = standardised_coefficients(X.T, observed.T, u)
+    np.testing.assert_allclose(b / root, ols)
+    for penalty in (0.5, 1.0):
+        found = soft_threshold(b, penalty, 2.0) / root
+        l1 = penalty * np.sqrt(a) * np.abs(np.sqrt(a) * ols) ** -2.0
+        expected = lasso(X, weights, u, l1)
+        assert 0 < np.count_nonzero(found) < 8
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_the_penalty_has_the_least_bic_of_a_fine_grid():
@@ -153,6 +155,7 @@ def test_rows_of_the_fit_and_new_rows():
     model = SparseSVD(3, center="median").fit(X)
     assert (model.columns_[0] & model.columns_[1]).any()
     np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-8)
+    np.testing.assert_array_equal(model.transform(X) != 0.0, model.rows_.T)
     np.testing.assert_allclose(
         model.embedding_, (model.row_components_ * model.singular_values_[:, None]).T
     )
@@ -204,13 +207,19 @@ def test_rows_and_columns_without_entries_are_in_no_bicluster():
     assert np.isfinite(model.filled_).all()
 
 
-@pytest.mark.parametrize("unit", [1e-60, 1e60])
+@pytest.mark.parametrize("unit", [1e-150, 1e-60, 1e60, 1e150])
 def test_units_and_order(unit):
     X, _ = simulation(5, missing=0.3)
     model, scaled = SparseSVD(2).fit(X), SparseSVD(2).fit(unit * X)
     np.testing.assert_array_equal(scaled.rows_, model.rows_)
     np.testing.assert_allclose(scaled.filled_ / unit, model.filled_, atol=1e-8)
     np.testing.assert_allclose(scaled.transform(unit * X) / unit, model.embedding_, atol=1e-8)
+    for name in ("row_penalties_", "column_penalties_"):
+        assert (getattr(model, name) > 0).all()
+        # inf or 0 if there is no such number.
+        with np.errstate(over="ignore", under="ignore"):
+            expected = getattr(model, name) * unit * unit * unit
+        np.testing.assert_allclose(getattr(scaled, name), expected, rtol=1e-9)
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(100), rng.permutation(50)
     permuted = SparseSVD(2).fit(X[rows][:, columns])
@@ -234,8 +243,93 @@ def test_a_warning_says_that_iterations_did_not_converge():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert 1 < SparseSVD(1).fit(X).n_iter_ < 100
-        # Here the BIC would go to and fro between two penalties for ever.
-        assert SparseSVD().fit(simulation(5, missing=0.5)[0]).n_iter_ > 20
+
+
+@pytest.mark.parametrize(("power", "shape"), [(0.0, (8, 6)), (0.0, (12, 9)), (2.0, (8, 6))])
+def test_a_cycle_ends_with_the_best_of_its_layers(power, shape):
+    n_cycles = 0
+    for seed in range(250):
+        X = np.random.default_rng(seed).normal(size=shape)
+        lasso = AdaptiveLasso(X, np.ones(shape, dtype=bool), power, 0.0)
+        layer = find_layer(lasso, max_iter=100, tol=1e-7)
+        assert layer.converged
+        following = lasso.improve(layer)
+        if following.is_near(layer, 1e-6):
+            continue
+        # The published iterations leave this layer and come back to it, again and again.
+        u, away = layer.u, []
+        for _ in range(101):
+            away.append(np.linalg.norm(u - layer.u))
+            v, _ = published_half_step(X, u, power)
+            u, _ = published_half_step(X.T, v, power)
+        assert max(away) > 0.01
+        assert min(away[1:]) < 1e-4
+        n_cycles += 1
+        # No layer on the way is better.
+        for _ in range(25):
+            assert following.criterion > layer.criterion - 1e-3
+            following = lasso.improve(following)
+        fitted = layer.s * np.outer(layer.u, layer.v)
+        n_nonzero = np.count_nonzero(layer.u) + np.count_nonzero(layer.v)
+        expected = np.log(np.mean((X - fitted) ** 2)) + np.log(X.size) / X.size * n_nonzero
+        assert layer.criterion == pytest.approx(expected)
+    assert n_cycles
+
+
+def test_a_cycle_is_no_reason_to_warn():
+    X, layer = simulation(5, missing=0.5)
+    lasso = AdaptiveLasso(np.nan_to_num(X), ~np.isnan(X), 2.0, 0.0)
+    found = find_layer(lasso, max_iter=100, tol=1e-4)
+    assert not lasso.improve(found).is_near(found, 0.01)
+    model = SparseSVD(1).fit(X)  # and no warning
+    assert model.n_iter_ < 50
+    assert np.linalg.norm(layer_of(model) - layer) < 0.4 * np.linalg.norm(layer)
+    again = SparseSVD(1).fit(8.0 * X)
+    np.testing.assert_allclose(again.embedding_, 8.0 * model.embedding_, rtol=1e-9)
+
+
+def test_equal_coefficients_vanish_together():
+    # A circulant matrix: its first singular vectors are constant.
+    X = np.where((np.arange(8)[:, None] - np.arange(8)) % 8 < 2, 1.0, 0.1)
+    model = SparseSVD(1).fit(X)
+    assert model.rows_.all()
+    assert model.columns_.all()
+    assert model.singular_values_[0] == pytest.approx(2.6)
+    b = np.array([1.0, 1.0 + 1e-15, -1.0, 0.3, -0.3, 0.3 * (1 - 1e-15)])
+    penalty = choose_penalty(b, 2.0, 1.0, 36)
+    np.testing.assert_array_equal(soft_threshold(b, penalty, 2.0) != 0, np.abs(b) > 0.5)
+    assert soft_threshold(b, choose_penalty(b, 2.0, 1e3, 36), 2.0).any()
+    X, _ = simulation(0, missing=0.3)
+    twice = SparseSVD(1).fit(np.repeat(X, 2, axis=0))
+    np.testing.assert_array_equal(twice.rows_[0, ::2], twice.rows_[0, 1::2])
+
+
+@pytest.mark.parametrize("power", [0.0, 2.0, 4.0])
+def test_coefficients_of_very_different_size(power):
+    b = np.array([3.0, -2.0, 1e-20, 1e-45, 0.0])
+    penalty = choose_penalty(b, power, 1e-30, 100)
+    np.testing.assert_allclose(
+        soft_threshold(b, penalty, power), [3.0, -2.0, 0.0, 0.0, 0.0], atol=2e-20
+    )
+    penalty = choose_penalty(b, power, 1e-50, 100)
+    np.testing.assert_allclose(soft_threshold(b, penalty, power), [3.0, -2.0, 1e-20, 0.0, 0.0])
+    # Those of new rows may be smaller than any of the fit.
+    np.testing.assert_allclose(soft_threshold(np.array([1e-200, 1.0]), 0.0, power), [1e-200, 1.0])
+    X = np.random.default_rng(0).normal(size=(30, 12)) * np.logspace(-100, 100, 12)
+    model = SparseSVD(2, weight_power=power).fit(X)
+    assert model.singular_values_[0] == pytest.approx(np.linalg.norm(X[:, -1]))
+    assert np.isfinite(model.filled_).all()
+
+
+def test_a_constant_column_is_nothing_once_centred():
+    # The mean of the same numbers is not exactly that number.
+    X = np.full((10, 5), 0.1)
+    assert X.mean(axis=0)[0] != 0.1
+    model = SparseSVD(1, center="mean").fit(X)
+    assert not model.rows_.any()
+    X[:, 0] = np.arange(10)
+    model = SparseSVD(2, center="mean").fit(X)
+    assert list(model.columns_.sum(axis=1)) == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.spatial.distance import cdist
@@ -171,6 +171,64 @@ def test_the_objective_never_rises(penalty, missing):
     assert last <= model.objective_history_[-1] * (1 + 1e-6)
 
 
+@given(
+    seed=st.integers(0, 10_000),
+    penalty=st.sampled_from([1e-300, 1e-8, 0.1, 10.0, 1e300, (1e-9, 1e4), (1e4, 1e-9)]),
+    width=st.sampled_from([1e-6, 0.05, 0.5, 5.0, 1e6]),
+    n_centers=st.sampled_from([1, 3, 100]),
+    n_components=st.integers(1, 3),
+)
+@settings(max_examples=25)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_objective_never_rises_whatever_the_matrix(
+    seed, penalty, width, n_centers, n_components
+):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(rng.integers(5, 25), rng.integers(1, 9))), rng.integers(0, 9))
+    X[rng.random(X.shape) < rng.choice([0.0, 0.3, 0.6])] = np.nan
+    X[:, 0] = rng.normal(size=len(X))  # no row is empty
+    model = UnsupervisedRegression(
+        n_components,
+        penalty=penalty,
+        width=width,
+        n_centers=n_centers,
+        tol=1e-9,
+        max_iter=10,
+        random_state=0,
+    ).fit(X)
+    history = model.objective_history_
+    assert (np.diff(history) <= 1e-13 * history[0]).all()
+    assert np.isfinite(history).all()
+    assert np.isfinite(model.filled_).all()
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+
+
+@pytest.mark.filterwarnings("error")
+def test_many_equal_rows():
+    # Fewer are distinct than there are centres, and most distances between centres are zero.
+    rng = np.random.default_rng(0)
+    rows = np.vstack([np.zeros((140, 5)), rng.normal(size=(10, 5))])
+    model = UnsupervisedRegression(1, penalty=0.1, random_state=0).fit(rows)
+    assert model._maps.f.basis.width > 0.1
+    assert model._maps.F.basis.width > 0.1
+    assert len(np.unique(model.embedding_[:140].round(6))) == 1
+    predicted = model.inverse_transform(model.embedding_)
+    assert rms(predicted[:140]) < 0.1
+    for n_centers in (1, 2):  # one has no distance to others at all
+        few = UnsupervisedRegression(1, n_centers=n_centers, penalty=0.1, random_state=0).fit(rows)
+        assert np.isfinite(few.filled_).all()
+
+
+@pytest.mark.parametrize("shape", [(30, 5), (30, 2)])
+def test_more_coordinates_than_the_geodesics_have(shape):
+    X = np.random.default_rng(0).normal(size=shape)
+    X[0, 0] = np.nan
+    model = UnsupervisedRegression(20, penalty=0.1, random_state=0).fit(X)
+    assert model.embedding_.shape == (30, 20)
+    assert (np.abs(model.embedding_).max(axis=0) > 1e-3).sum() >= shape[1]
+    assert np.isfinite(model.filled_).all()
+
+
 @pytest.mark.parametrize("make", [make_linkage, make_linkage2])
 def test_surfaces_with_half_of_the_entries_missing(make):
     data = make(100, 150, random_state=1)
@@ -227,8 +285,11 @@ def test_rows_and_columns_without_entries():
 
 
 def test_constant_data_and_two_rows():
-    same = UnsupervisedRegression(1, random_state=0).fit(np.full((6, 3), 2.0))
-    np.testing.assert_allclose(same.inverse_transform(same.embedding_), 2.0)
+    for value in (2.0, 0.1):  # the mean of so many 0.1 is another number
+        same = UnsupervisedRegression(1, random_state=0).fit(np.full((10, 3), value))
+        np.testing.assert_allclose(same.inverse_transform(same.embedding_), value)
+        np.testing.assert_allclose(same.embedding_, 0.0, atol=1e-6)
+        assert same._scale == 1.0  # and not a rounding error
     pair = UnsupervisedRegression(1, random_state=0).fit([[0.0, 1.0, np.nan], [2.0, 0.0, 1.0]])
     assert np.isfinite(pair.filled_).all()
     assert pair.embedding_[0, 0] != pair.embedding_[1, 0]
@@ -244,6 +305,17 @@ def test_the_same_seed_gives_the_same_bits_and_units_do_not_matter():
     np.testing.assert_array_equal(shifted.embedding_, model.embedding_)
     np.testing.assert_allclose(shifted.filled_, 1024.0 * model.filled_, rtol=1e-12)
     assert shifted.penalty_ == model.penalty_
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-150, 1e-8, 1e8, 1e145])
+def test_units(unit):
+    _, _, noisy = smooth(60, 8, 6)
+    X = remove(noisy, 0.3, random_state=0)
+    model = UnsupervisedRegression(penalty=0.1, random_state=0).fit(X)
+    scaled = UnsupervisedRegression(penalty=0.1, random_state=0).fit(unit * (X + 1e4))
+    np.testing.assert_allclose(scaled.embedding_, model.embedding_, atol=1e-3)
+    np.testing.assert_allclose(scaled.filled_ / unit - 1e4, model.filled_, atol=1e-3)
+    np.testing.assert_array_equal(scaled.transform(unit * (X + 1e4)), scaled.embedding_)
 
 
 def test_the_order_of_rows_does_not_matter_where_every_row_is_a_centre():
@@ -288,8 +360,16 @@ def test_a_warning_says_that_iterations_did_not_converge():
         ({"n_components": 6}, "n_components must be less than the number of rows .*, 6, got 6"),
         ({"n_centers": 2.5}, "n_centers must be a positive integer, got 2.5"),
         ({"n_neighbors": 0}, "n_neighbors must be a positive integer, got 0"),
-        ({"width": -1.0}, "width must be a positive number, got -1.0"),
-        ({"width": np.nan}, "width must be a positive number, got nan"),
+        ({"width": -1.0}, "width must be a number from 1e-06 to 1e.06, got -1.0"),
+        ({"width": np.nan}, "width must be a number from .* got nan"),
+        ({"width": 1e-200}, "width must be a number from .* got 1e-200"),
+        ({"width": 1e200}, "width must be a number from .* got 1e.200"),
+        ({"width": True}, "width must be a number from .* got True"),
+        ({"width": np.ones(2)}, "width must be a number from"),
+        ({"penalty": 10**400}, "penalty must be .* got 1000"),
+        ({"penalty": (True, 1.0)}, "penalty must be "),
+        ({"penalty": (1.0, np.nan)}, "penalty must be "),
+        ({"penalty": np.ones(2)}, "penalty must be "),
         ({"penalty": 0.0}, 'penalty must be "auto", a positive number or two of them, got 0.0'),
         ({"penalty": "much"}, "penalty must be .* got 'much'"),
         ({"penalty": (1.0, 2.0, 3.0)}, "penalty must be .* two of them"),

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import sys
 import warnings
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from .._estimators import EmbeddingMixin, levels_to_caller, unchanged_on_failure
 from .._parallel import single_threaded_blas
 from .._validation import check_count, check_stopping
 from ._lbfgs import Minimum, minimise
-from ._soft_impute import column_means
+from ._soft_impute import standardise
 
 Array = NDArray[np.float64]
 
@@ -281,10 +282,7 @@ class NLPCA(EmbeddingMixin, BaseEstimator):
         X = self._read(X, reset=True)
         n_hidden = self._check_parameters()
         max_iter, tol = check_stopping(self.max_iter, self.tol)
-        self._centre = column_means(X)
-        scaled = X - self._centre
-        self._scale = float(np.sqrt(np.nanmean(scaled**2))) or 1.0
-        scaled /= self._scale
+        scaled, self._centre, self._scale = standardise(X)
         objective = self._objective(scaled)
         with single_threaded_blas():
             best = self._search(objective, n_hidden, max_iter, tol)
@@ -369,9 +367,12 @@ class NLPCA(EmbeddingMixin, BaseEstimator):
         n_hidden = 4 + 6 * self.n_components if self.n_hidden is None else self.n_hidden
         n_hidden = check_count("n_hidden", n_hidden)
         check_count("n_restarts", self.n_restarts)
+        if not isinstance(self.hierarchical, (bool, np.bool_)):
+            raise ValueError(f"hierarchical must be True or False, got {self.hierarchical!r:.60}")
         decay = self.weight_decay
-        if isinstance(decay, bool) or not isinstance(decay, numbers.Real) or not 0 < decay < np.inf:
-            raise ValueError(f"weight_decay must be a positive number, got {decay!r}")
+        is_number = isinstance(decay, numbers.Real) and not isinstance(decay, bool)
+        if not is_number or not 0 < decay <= sys.float_info.max:
+            raise ValueError(f"weight_decay must be a positive number, got {decay!r:.60}")
         return n_hidden
 
 

@@ -1,6 +1,7 @@
 """Low-rank matrix completion with a nuclear norm penalty."""
 
 import numbers
+import sys
 import warnings
 from typing import Any
 
@@ -21,6 +22,9 @@ Array = NDArray[np.float64]
 # Where to stop while the penalty is chosen.
 _PATH_TOL = 1e-3
 _PATH_MAX_ITER = 200
+
+# Deviations from the means that are rounding errors, relative to the largest entry.
+_ROUNDING = 64.0 * np.finfo(float).eps
 
 
 class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -158,7 +162,7 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
         if isinstance(penalty, str) and penalty == "auto":
             return rank
         is_number = isinstance(penalty, numbers.Real) and not isinstance(penalty, bool)
-        if not is_number or not 0 <= penalty < np.inf:
+        if not is_number or not 0 <= penalty <= sys.float_info.max:
             raise ValueError(f'penalty must be "auto" or a number of at least 0, got {penalty!r}')
         return rank
 
@@ -182,3 +186,19 @@ def column_means(X: Array) -> Array:
     counts = observed.sum(axis=0)
     means = np.where(observed, X, 0.0).sum(axis=0) / np.maximum(counts, 1)
     return np.where(counts > 0, means, X[observed].mean())
+
+
+def standardise(X: Array) -> tuple[Array, Array, float]:
+    """Return X less its column means and divided by one number, the means, and the number.
+
+    That number is the root mean square. Where nothing but rounding errors is left it is 1, and all
+    entries are zero.
+    """
+    means = column_means(X)
+    scaled = X - means
+    # A power of two, which changes no bit, so that no square vanishes.
+    size = float(np.ldexp(1.0, int(np.frexp(np.nanmax(np.abs(X)))[1])))
+    scale = size * float(np.sqrt(np.nanmean((scaled / size) ** 2)))
+    if scale <= _ROUNDING * size:
+        return np.where(np.isnan(X), np.nan, 0.0), means, 1.0
+    return scaled / scale, means, scale

@@ -2,7 +2,11 @@
 
 import numbers
 import warnings
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,15 +27,20 @@ Mask = NDArray[np.bool_]
 _DENSE = 1500
 
 # Coefficients below this part of the largest are zero: the weights of others do not overflow.
-_NOTHING = 1e-50
+_NOTHING = 1e-30
+
+# Coefficients that differ by less than this part are equal, and vanish together.
+_EQUAL = 1e-12
 
 # The weight of missing entries, which count as zeros. Without any, coefficients of rows and columns
 # that share next to no observed entries grow without limit. On planted layers with 30 to 90%
 # missing, this had the least errors of 1, 0.3, 0.1, 0.03 and 0.01.
 _MISSING = 0.01
 
-# From this iteration on penalties do not fall, so that the BIC does not go to and fro between two.
-_SETTLING = 20
+# The penalties go round in a cycle if a bicluster has returned so often after others, among the
+# last so many iterations. In 4,000 layers of simulated matrices it did at most 3 times where the
+# iterations converge, and in 3,900 of them never; 23 more had a cycle, of length 2 to 25.
+_N_RETURNS, _MEMORY = 5, 100
 
 # No variance is less than this part of the mean square of the data, its rounding errors.
 _ROUNDING = (64.0 * np.finfo(float).eps) ** 2
@@ -61,6 +70,13 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
     coefficients other than zero are a bicluster. Biclusters may overlap, but a layer of largest s
     then is a mixture of those that do.
 
+    Rarely, in about one layer of two hundred, the penalties do not settle: u and v go round in a
+    cycle. It ends when the same bicluster has returned five times after others. The layer of the
+    last round is kept that has the least joint criterion
+
+    .. math:: \log \Bigl( \frac1N \sum_{i,j} q_{ij} (x_{ij} - s u_i v_j)^2 \Bigr)
+              + \frac{\log N}{N} \bigl( \#\{i : u_i \ne 0\} + \#\{j : v_j \ne 0\} \bigr).
+
     Parameters
     ----------
     n_components : int, default=2
@@ -87,7 +103,8 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
     singular_values_ : ndarray of shape (n_components,)
         The s, not always in descending order.
     row_penalties_, column_penalties_ : ndarray of shape (n_components,)
-        The last :math:`\lambda` of u and of v.
+        The last :math:`\lambda` of u and of v, in the units of the data to the power
+        :math:`1 + \gamma`: inf or 0 where floating point does not reach so far.
     embedding_ : ndarray of shape (n_rows, n_components)
         The products s u.
     center_ : ndarray of shape (n_columns,)
@@ -148,11 +165,12 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
         rest = np.where(observed, X - self.center_, 0.0)
         unit = float(np.abs(rest).max()) or 1.0  # so that no square overflows
         rest /= unit
-        least_variance = _ROUNDING * float(np.sum(rest**2)) / observed.sum()
+        # Of the data with their centres, which rounding errors of `rest` are relative to.
+        least_variance = _ROUNDING * float(np.mean((X[observed] / unit) ** 2))
         layers = []
         for number in range(n_components):
             lasso = AdaptiveLasso(rest, observed, power, least_variance)
-            layers.append(_find_layer(lasso, max_iter=max_iter, tol=tol))
+            layers.append(find_layer(lasso, max_iter=max_iter, tol=tol))
             rest = np.where(observed, rest - layers[-1].matrix(), 0.0)
             if not layers[-1].converged:
                 warnings.warn(
@@ -164,10 +182,9 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
         self.row_components_ = np.stack([layer.u for layer in layers])
         self.column_components_ = np.stack([layer.v for layer in layers])
         self.singular_values_ = unit * np.array([layer.s for layer in layers])
-        # In units of the data: lambda has those of |b|^(1 + gamma).
-        to_data = unit ** (1.0 + power)
-        self.row_penalties_ = to_data * np.array([layer.row_penalty for layer in layers])
-        self.column_penalties_ = to_data * np.array([layer.column_penalty for layer in layers])
+        self._penalties = np.array([layer.row_penalty for layer in layers])
+        self.row_penalties_ = _in_units(self._penalties, unit, power)
+        self.column_penalties_ = _in_units([layer.column_penalty for layer in layers], unit, power)
         self.rows_ = self.row_components_ != 0.0
         self.columns_ = self.column_components_ != 0.0
         self.embedding_ = self.row_components_.T * self.singular_values_
@@ -192,9 +209,9 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
         X = self._read(X, reset=False)
         observed = ~np.isnan(X)
         rest = np.where(observed, X - self.center_, 0.0) / self._unit
-        penalties = self.row_penalties_ / self._unit ** (1.0 + self._power)
-        found = np.zeros((len(X), len(penalties)))
-        for k, (v, penalty) in enumerate(zip(self.column_components_, penalties, strict=True)):
+        found = np.zeros((len(X), len(self._penalties)))
+        by_layer = zip(self.column_components_, self._penalties, strict=True)
+        for k, (v, penalty) in enumerate(by_layer):
             if not v.any():
                 break
             b, root = standardised_coefficients(rest, observed, v)
@@ -215,25 +232,49 @@ class SparseSVD(BiclusterMixin, EmbeddingMixin, BaseEstimator):
         return n_components, float(power)
 
 
+def _in_units(penalties: Sequence[float] | Array, unit: float, power: float) -> Array:
+    """Return penalties of data divided by `unit` in units of the data."""
+    exponent = 1.0 + power  # lambda has the units of |b|^(1 + gamma)
+    with np.errstate(over="ignore", under="ignore"):
+        return (unit * np.asarray(penalties) ** (1.0 / exponent)) ** exponent
+
+
 @dataclass(frozen=True)
 class Layer:
     """A layer s u v' of rank one, and the penalties with which it was found.
 
-    `gain` is s divided by the length of the penalised solution of which u is the direction.
+    `length` is that of the penalised solution of which u is the direction, and `criterion` a
+    number by which layers of a cycle are compared, the lower the better.
     """
 
     u: Array
     v: Array
-    s: float
-    gain: float
-    row_penalty: float
-    column_penalty: float
-    n_iter: int
-    converged: bool
+    s: float = 0.0
+    length: float = 1.0
+    criterion: float = 0.0
+    row_penalty: float = 0.0
+    column_penalty: float = 0.0
+    n_iter: int = 1
+    converged: bool = True
+
+    @property
+    def gain(self) -> float:
+        """The factor from the penalised solution to s u."""
+        return self.s / self.length
 
     def matrix(self) -> Array:
         """Return s u v'."""
         return np.outer(self.s * self.u, self.v)
+
+    def is_near(self, other: "Layer", tol: float) -> bool:
+        """Return whether neither u nor v differ by more than `tol`."""
+        changes = np.linalg.norm(self.u - other.u), np.linalg.norm(self.v - other.v)
+        return bool(max(changes) <= tol)
+
+    @cached_property
+    def bicluster(self) -> bytes:
+        """The rows and columns other than zero, as a value to compare."""
+        return np.concatenate([self.u, self.v]).astype(bool).tobytes()
 
 
 @dataclass(frozen=True)
@@ -256,49 +297,81 @@ class AdaptiveLasso:
     power: float
     least_variance: float
 
+    @cached_property
     def transposed(self) -> "AdaptiveLasso":
-        """Return the same for the columns."""
+        """The same for the columns."""
         return replace(self, X=self.X.T, observed=self.observed.T)
 
-    def solve(self, v: Array, least_penalty: float = 0.0) -> tuple[Array, float]:
-        """Return the coefficients of each row on v, and the penalty that the BIC has chosen.
+    @cached_property
+    def sum_of_squares(self) -> float:
+        """The sum of all squared entries."""
+        return float(np.sum(self.X**2))
 
-        A penalty below `least_penalty` is raised to it, if that leaves a coefficient.
-        """
+    @cached_property
+    def n_entries(self) -> int:
+        """The number of observed entries."""
+        return int(self.observed.sum())
+
+    def solve(self, v: Array) -> tuple[Array, float]:
+        """Return the coefficients of each row on v, and the penalty that the BIC has chosen."""
         b, root = standardised_coefficients(self.X, self.observed, v)
-        n_entries = int(self.observed.sum())
-        left = float(np.sum(self.X**2) - b @ b) / max(n_entries - len(b), 1)
-        penalty = choose_penalty(b, self.power, max(left, self.least_variance), n_entries)
-        if soft_threshold(b, least_penalty, self.power).any():
-            penalty = max(penalty, least_penalty)
+        left = (self.sum_of_squares - float(b @ b)) / max(self.n_entries - len(b), 1)
+        penalty = choose_penalty(b, self.power, max(left, self.least_variance), self.n_entries)
         return soft_threshold(b, penalty, self.power) / root, penalty
 
+    def improve(self, layer: Layer) -> Layer:
+        """Return the layer after one more regression of the columns, and one of the rows."""
+        v, column_penalty = self.transposed.solve(layer.u)
+        v /= np.linalg.norm(v)
+        u, row_penalty = self.solve(v)
+        length = float(np.linalg.norm(u))
+        u /= length
+        fitted, squares = float(u @ self.X @ v), float(_weighted_squares(self.observed, v) @ u**2)
+        left = max(
+            (self.sum_of_squares - fitted**2 / squares) / self.n_entries, self.least_variance
+        )
+        n_nonzero = np.count_nonzero(u) + np.count_nonzero(v)
+        return Layer(
+            u,
+            v,
+            s=fitted / squares,
+            length=length,
+            criterion=float(np.log(left) + np.log(self.n_entries) / self.n_entries * n_nonzero),
+            row_penalty=row_penalty,
+            column_penalty=column_penalty,
+            n_iter=layer.n_iter + 1,
+            converged=False,
+        )
 
-def _find_layer(lasso: AdaptiveLasso, *, max_iter: int, tol: float) -> Layer:
+
+def find_layer(lasso: AdaptiveLasso, *, max_iter: int, tol: float) -> Layer:
     """Return the sparse layer of rank one of a matrix."""
-    X, observed = lasso.X, lasso.observed
-    if float(np.sum(X**2)) <= 4.0 * lasso.least_variance * observed.sum():
-        n_rows, n_columns = X.shape
-        return Layer(np.zeros(n_rows), np.zeros(n_columns), 0.0, 0.0, 0.0, 0.0, 1, True)
-    of_columns = lasso.transposed()
-    u, v = _leading_vectors(X)
-    row_penalty = column_penalty = 0.0
-    converged, n_iter = False, 0
-    while n_iter < max_iter and not converged:
-        n_iter += 1
-        settle = n_iter > _SETTLING
-        new_v, column_penalty = of_columns.solve(u, column_penalty if settle else 0.0)
-        new_v /= np.linalg.norm(new_v)
-        new_u, row_penalty = lasso.solve(new_v, row_penalty if settle else 0.0)
-        length = float(np.linalg.norm(new_u))
-        new_u /= length
-        converged = max(np.linalg.norm(new_u - u), np.linalg.norm(new_v - v)) <= tol
-        u, v = new_u, new_v
-    sign = 1.0 if u[np.abs(u).argmax()] > 0.0 else -1.0
-    s = float(u @ X @ v) / float(_weighted_squares(observed, v) @ u**2)
-    return Layer(
-        sign * u, sign * v, s, s / length, row_penalty, column_penalty, n_iter, bool(converged)
-    )
+    if lasso.sum_of_squares <= 4.0 * lasso.least_variance * lasso.n_entries:
+        n_rows, n_columns = lasso.X.shape
+        return Layer(np.zeros(n_rows), np.zeros(n_columns))
+    layer = Layer(*_leading_vectors(lasso.X), n_iter=0, converged=False)
+    past = deque([layer], maxlen=_MEMORY)
+    n_returns = 0
+    while layer.n_iter < max_iter and not layer.converged:
+        layer = lasso.improve(layer)
+        if layer.is_near(past[-1], tol):
+            layer = replace(layer, converged=True)
+        elif round_ := _last_round(layer, past):
+            n_returns += 1
+            if n_returns == _N_RETURNS:
+                best = min(round_, key=lambda member: member.criterion)
+                layer = replace(best, n_iter=layer.n_iter, converged=True)
+        past.append(layer)
+    sign = 1.0 if layer.u[np.abs(layer.u).argmax()] > 0.0 else -1.0
+    return replace(layer, u=sign * layer.u, v=sign * layer.v)
+
+
+def _last_round(layer: Layer, past: Sequence[Layer]) -> list[Layer]:
+    """Return the layers since the last of the same bicluster; none if that is the latest layer."""
+    for n_before in range(1, len(past) + 1):
+        if past[-n_before].bicluster == layer.bicluster:
+            return [] if n_before == 1 else [*islice(past, len(past) - n_before + 1, None), layer]
+    return []
 
 
 def standardised_coefficients(X: Array, observed: Mask, v: Array) -> tuple[Array, Array]:
@@ -309,8 +382,9 @@ def standardised_coefficients(X: Array, observed: Mask, v: Array) -> tuple[Array
 
 def _weighted_squares(observed: Mask, v: Array) -> Array:
     """Return the weighted sum of the squares of v for each row."""
-    squares = v**2
-    return (1.0 - _MISSING) * (observed @ squares) + _MISSING * squares.sum()
+    nonzero = np.flatnonzero(v)  # few: a product with all of a Boolean matrix is slow
+    squares = v[nonzero] ** 2
+    return (1.0 - _MISSING) * (observed[:, nonzero] @ squares) + _MISSING * squares.sum()
 
 
 def choose_penalty(b: Array, power: float, variance: float, n_entries: int) -> float:
@@ -320,25 +394,29 @@ def choose_penalty(b: Array, power: float, variance: float, n_entries: int) -> f
     rises with the penalty, and the number of coefficients only falls at :math:`2 |b_j|^{1 +
     \gamma}`, where one becomes zero: one of these, or 0, has the least.
     """
-    sizes = np.sort(np.abs(b))
-    sizes = sizes[sizes > _NOTHING * sizes[-1]]
+    largest = float(np.abs(b).max())
+    sizes = np.sort(np.abs(b)) / largest
+    n_nothing = int(np.searchsorted(sizes, _NOTHING, side="right"))
+    nothing = sizes[n_nothing - 1] if n_nothing else 0.0
+    sizes = sizes[n_nothing:]
+    limits = sizes[: np.searchsorted(sizes, 1.0 - 2.0 * _EQUAL)]  # all but the largest may vanish
     # With k of them zero, or none: the others are lower by half the penalty times their weights.
-    half = np.concatenate([[0.0], sizes[:-1] ** (1.0 + power)])
-    zeroed = np.concatenate([[0.0], np.cumsum(sizes[:-1] ** 2)])
-    weights = np.cumsum(sizes[::-1] ** (-2.0 * power))[::-1]
-    n_kept = np.arange(len(sizes), 0, -1)
-    errors = zeroed + half**2 * weights
-    best = int(np.argmin(errors / variance + np.log(n_entries) * n_kept))
-    return 2.0 * float(half[best])
+    half = np.concatenate([[0.0], limits ** (1.0 + power)])
+    zeroed = np.concatenate([[0.0], np.cumsum(limits**2)])
+    weights = np.cumsum(sizes[::-1] ** (-2.0 * power))[::-1][: len(half)]
+    n_kept = len(sizes) - np.arange(len(half))
+    errors = (zeroed + half**2 * weights) * (largest**2 / variance)
+    best = int(np.argmin(errors + np.log(n_entries) * n_kept))
+    limit = largest * (limits[best - 1] if best else nothing)
+    return 2.0 * float(limit) ** (1.0 + power)
 
 
 def soft_threshold(b: Array, penalty: float, power: float) -> Array:
     """Return standardised coefficients lowered by half the penalty times their weights."""
-    sizes = np.abs(b)
-    # 2 |b|^(1 + gamma) > penalty, in the terms in which `choose_penalty` computes it.
-    kept = sizes ** (1.0 + power) > 0.5 * penalty
+    limit = (0.5 * penalty) ** (1.0 / (1.0 + power))
+    kept = np.abs(b) > (1.0 + _EQUAL) * limit
     found = np.zeros_like(b)
-    found[kept] = np.sign(b[kept]) * (sizes[kept] - 0.5 * penalty * sizes[kept] ** -power)
+    found[kept] = b[kept] * (1.0 - (limit / np.abs(b[kept])) ** (1.0 + power))
     return found
 
 

@@ -1,13 +1,16 @@
 """Embedding of incomplete rows by regressions to and from their coordinates."""
 
 import numbers
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigvalsh
 from scipy.sparse import SparseEfficiencyWarning
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +23,7 @@ from .._parallel import single_threaded_blas
 from .._validation import check_count, check_stopping
 from ..model_selection import HeldOut
 from ._radial_basis import RadialBasis, RadialMap
-from ._soft_impute import SoftImpute, column_means
+from ._soft_impute import SoftImpute, standardise
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -34,8 +37,14 @@ _DEFAULT_PENALTY = 0.1
 # The Gaussians of F relative to those of f: there are fewer rows for each dimension.
 _RELATIVE_WIDTH = 2.0
 
+# Narrower ones are rounding errors, and wider ones constant.
+_WIDTHS = 1e-6, 1e6
+
 # Isomap takes time in the cube of the number of rows: of more, others follow these.
 _MAX_ISOMAP = 1500
+
+# Eigenvalues of the geodesics below this part of the largest are no coordinates.
+_LEAST_EIGENVALUE = 1e-6
 
 # A step is halved until it lowers the error by this share of what its slope promises, at most so
 # often; a point that finds no such step stays.
@@ -53,7 +62,7 @@ _STEP_SIZES = 0.1, 4.0
 _ROUNDING = 1e-12
 
 # Numbers in one array of slopes, by which the number of rows that are moved at once is limited.
-_SLOPES_AT_ONCE = 4_000_000
+_SLOPES_AT_ONCE = 500_000
 
 
 @dataclass(frozen=True)
@@ -175,12 +184,12 @@ class _Linearisation:
         coordinates, up = maps.F.with_slopes(Y)
         return cls(Y - rows, X - coordinates, down.transpose(0, 2, 1), up)
 
-    @property
+    @cached_property
     def errors(self) -> Array:
         """The error of each row."""
         return (self.of_rows**2).sum(axis=1) + (self.of_coordinates**2).sum(axis=1)
 
-    @property
+    @cached_property
     def gradients(self) -> tuple[Array, Array]:
         """The gradients of the errors in X and in Y."""
         in_X = self.of_coordinates - (self.down @ self.of_rows[..., None])[..., 0]
@@ -255,8 +264,8 @@ class UnsupervisedRegression(EmbeddingMixin, BaseEstimator):
     n_centers : int, default=100
         Basis functions of each map; at most as many as there are rows.
     width : float, default=0.5
-        Width of the basis functions of f, in units of the median distance between their centres.
-        Those of F are twice as wide in units of theirs.
+        Width of the basis functions of f, in units of the median distance between their centres,
+        from 1e-6 to 1e6. Those of F are twice as wide in units of theirs.
     penalty : "auto", float or pair of float, default="auto"
         :math:`\lambda_f` and :math:`\lambda_F`, positive; one number is for both. "auto" takes
         the one of 10, 1, ..., 1e-4 that predicts held-out entries best.
@@ -336,10 +345,7 @@ class UnsupervisedRegression(EmbeddingMixin, BaseEstimator):
         penalties = self._check_parameters(int(is_known.sum()))
         max_iter, tol = check_stopping(self.max_iter, self.tol)
         random = check_random_state(self.random_state)
-        self._centre = column_means(X)
-        scaled = X - self._centre
-        self._scale = float(np.sqrt(np.nanmean(scaled**2))) or 1.0
-        scaled /= self._scale
+        scaled, self._centre, self._scale = standardise(X)
         with single_threaded_blas():
             self.penalty_ = penalties or self._choose_penalties(scaled[is_known], random)
             start = self._start(scaled[is_known], random)
@@ -442,8 +448,11 @@ class UnsupervisedRegression(EmbeddingMixin, BaseEstimator):
                 f"n_components must be less than the number of rows with observed entries, "
                 f"{n_rows}, got {self.n_components}"
             )
-        if not _is_positive(self.width):
-            raise ValueError(f"width must be a positive number, got {self.width!r}")
+        if not _is_positive(self.width) or not _WIDTHS[0] <= self.width <= _WIDTHS[1]:
+            raise ValueError(
+                f"width must be a number from {_WIDTHS[0]:g} to {_WIDTHS[1]:g}, got "
+                f"{self.width!r:.60}"
+            )
         penalty = self.penalty
         if isinstance(penalty, str) and penalty == "auto":
             return None
@@ -483,8 +492,13 @@ def _alternate(start: _Start, penalties: tuple[float, float], max_iter: int, tol
     history = [maps.objective(X, Y)]
     converged = False
     for _ in range(max_iter):
-        X, Y = maps.step(X, Y, start.missing)
-        value = maps.objective(X, Y)
+        stepped = maps.step(X, Y, start.missing)
+        value = maps.objective(*stepped)
+        if value > history[-1]:  # rounding errors hide what is left
+            history.append(history[-1])
+            converged = True
+            break
+        X, Y = stepped
         new = Maps.regress(start.bases, X, Y, penalties)
         lowered = new.objective(X, Y)
         if lowered < value:  # but for rounding it always is
@@ -501,9 +515,25 @@ def _isomap(Y: Array, n_components: int, n_neighbors: int, random: np.random.Ran
     chosen = np.arange(len(Y))
     if len(Y) > _MAX_ISOMAP:
         chosen = random.permutation(len(Y))[:_MAX_ISOMAP]
+    n_neighbors = min(n_neighbors, len(chosen) - 1)
+    try:
+        isomap = _fitted_isomap(Y[chosen], n_components, n_neighbors)
+    except ValueError:
+        # The geodesics are not Euclidean, and have fewer coordinates: the others are zero.
+        isomap = _fitted_isomap(Y[chosen], 1, n_neighbors)
+        n_positive = _count_coordinates(isomap.dist_matrix_)
+        isomap = _fitted_isomap(Y[chosen], min(n_components, n_positive), n_neighbors)
+    found = isomap.embedding_ if len(chosen) == len(Y) else isomap.transform(Y)
+    X = np.zeros((len(Y), n_components))
+    X[:, : found.shape[1]] = found - found.mean(axis=0)
+    return X / (X.std() or 1.0)
+
+
+def _fitted_isomap(Y: Array, n_components: int, n_neighbors: int) -> Isomap:
+    """Return scikit-learn's Isomap of rows."""
     isomap = Isomap(
         n_components=n_components,
-        n_neighbors=min(n_neighbors, len(chosen) - 1),
+        n_neighbors=n_neighbors,
         # The iterative solver starts at random and is not reproducible.
         eigen_solver="dense",
     )
@@ -511,13 +541,18 @@ def _isomap(Y: Array, n_components: int, n_neighbors: int, random: np.random.Ran
         # About how scikit-learn links connected components: nothing a user can change.
         warnings.simplefilter("ignore", SparseEfficiencyWarning)
         warnings.filterwarnings("ignore", "The number of connected components", UserWarning)
-        isomap.fit(Y[chosen])
-    X = isomap.embedding_ if len(chosen) == len(Y) else isomap.transform(Y)
-    X = X - X.mean(axis=0)
-    return X / (X.std() or 1.0)
+        return isomap.fit(Y)
+
+
+def _count_coordinates(distances: Array) -> int:
+    """Return the number of positive eigenvalues in classical scaling."""
+    squares = distances**2
+    squares -= squares.mean(axis=0)
+    values = eigvalsh(-0.5 * (squares - squares.mean(axis=1)[:, None]))
+    return max(1, int(np.sum(values > _LEAST_EIGENVALUE * values[-1])))
 
 
 def _is_positive(value: Any) -> bool:
     """Return True for a finite number above zero."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return is_number and 0 < value < np.inf
+    return is_number and 0 < value <= sys.float_info.max
