@@ -106,6 +106,12 @@ def test_denoising_keeps_blocks_and_removes_noise():
     np.testing.assert_allclose(denoise(truth, *trees), truth, atol=1e-12)
 
 
+def test_the_threshold_of_supports_that_are_all_equal():
+    # All coefficients are 1/2 in absolute value, and the threshold is 1/2 / 0.67 * sqrt(2 log 4).
+    tree = PartitionTree.from_labels([[0, 0]])
+    np.testing.assert_allclose(denoise([[1.0, 0.0], [0.0, 0.0]], tree, tree), 0.25)
+
+
 def test_small_supports_are_removed():
     tree = dyadic_tree(4)
     X = np.random.default_rng(0).normal(size=(16, 16))
