@@ -16,7 +16,7 @@ with its defaults.
 - surfaces: `UnsupervisedRegression` and `MaskedIsomap` on the columns of both linkage data sets;
   `UnsupervisedRegression` on a sheet of many frequencies, and on a checkerboard.
 - blocks: `SparseSVD` on small blocks in noise, and on large ones that overlap.
-- times: of fits of all methods to two matrices; the ratio is to a fit of CoManifold.
+- times: of one fit of each method to two matrices; the ratio is to a fit of CoManifold.
 
 Groups are those of k-means on two coordinates with the true number, scored by the adjusted Rand
 index. Neighbours are the ten nearest. Errors of distances are relative, after a common factor has
@@ -77,11 +77,12 @@ class Scores:
 
     def print(self):
         for table, lines in self.tables.items():
-            print(f"\n{table}, {len(next(iter(lines.values())))} masks")
+            print(f"\n{table}; masks: {len(next(iter(lines.values())))}")
             first = np.mean(next(iter(lines.values())))
             for method, scores in lines.items():
                 mean = np.mean(scores)
-                print(f"  {method:28s} {mean:6.3f} +- {np.std(scores):.3f}  {mean / first:6.2f}")
+                spread = np.std(scores)
+                print(f"  {method:30s} {mean:7.3f} +- {spread:.3f}  {mean / first:7.3g}")
         self.tables.clear()
 
 
