@@ -97,10 +97,14 @@ def test_as_many_coordinates_as_possible_with_constant_rows_and_columns(missing)
         Questionnaire(30).fit(X)
 
 
-@pytest.mark.parametrize("unit", [2.0**-400, 2.0**400])
-def test_units_do_not_matter(unit):
+@pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**20, 2.0**400])
+def test_units_do_not_matter(unit, copies):
     _, _, X = waves(30, 25)
-    model, scaled = Questionnaire().fit(X), Questionnaire().fit(unit * X)
+    if copies:  # of most columns more than the nearest ones that give the bandwidth
+        X = np.hstack([np.repeat(X[:, ::3], 6, axis=1), X[:, 1:4]])
+    model, scaled = (Questionnaire(n_rounds=1).fit(factor * X) for factor in (1.0, unit))
+    assert scaled.column_tree_ == model.column_tree_
     assert scaled.row_tree_ == model.row_tree_
     np.testing.assert_allclose(scaled.row_distances_, unit * model.row_distances_, rtol=1e-9)
     np.testing.assert_allclose(scaled.embedding_, model.embedding_, atol=1e-9)

@@ -186,11 +186,12 @@ def _first_affinity(distances: Array) -> Array:
     """Return affinities with a bandwidth for each point, from distances that may be infinite."""
     nearest = np.sort(distances + np.diag(np.full(len(distances), np.inf)), axis=1)[:, :_N_NEAREST]
     nearest[np.isinf(nearest)] = np.nan
-    bandwidth = np.ones(len(distances))
+    bandwidth = np.zeros(len(distances))
     some = ~np.isnan(nearest).all(axis=1)
     bandwidth[some] = np.nanmedian(nearest[some], axis=1)
     # Points with copies of themselves have the least bandwidth of others.
-    bandwidth[bandwidth == 0.0] = np.min(bandwidth[bandwidth > 0.0], initial=1.0)
+    positive = bandwidth[bandwidth > 0.0]
+    bandwidth[bandwidth == 0.0] = positive.min() if positive.size else 1.0
     return affinities(distances, bandwidth, bandwidth)
 
 
