@@ -282,6 +282,10 @@ def test_matrices_too_small_to_hold_entries_out():
         model = GraphCompletion(**kind).fit(X)
         assert np.isfinite(model.filled_).all()
         assert not hasattr(model, "held_out_error_")
+        if "regularizer" in kind:  # a tenth of the largest singular value
+            offsets = model.mean_ + np.add.outer(model.row_effects_, model.column_effects_)
+            residuals = np.nan_to_num((X - offsets) / model.scale_)
+            assert model.penalty_ == pytest.approx(0.1 * np.linalg.norm(residuals, 2), rel=1e-3)
 
 
 def test_a_refit_forgets_attributes_of_other_parameters():

@@ -267,3 +267,15 @@ def test_the_start_forms_no_dense_matrix(shape, value):
     tracemalloc.stop()
     assert W.any() == H.any() == bool(value)
     assert peak < 8 * np.prod(shape) / 4
+
+
+def test_units_do_not_change_the_number_of_rounds():
+    X, _, _, graphs = small(7)
+    units = [UnitGraph.of(graph).laplacian for graph in graphs]
+    fits = []
+    for unit in (1.0, 256.0):
+        problem = FactorProblem(Entries.of_matrix(unit * X), *units)
+        costs = FactorCosts(0.3 * unit, 0.8 * unit, 0.2 * unit)
+        fits.append(problem.solve(costs, Stopping(1e-4, 1000), problem.start(3)))
+    assert fits[0].n_iter == fits[1].n_iter
+    np.testing.assert_allclose(fits[1].W, 16.0 * fits[0].W, atol=1e-6)

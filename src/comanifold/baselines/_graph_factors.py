@@ -286,7 +286,8 @@ def _orthogonal_part(vector: Array, Q: Array) -> Array | None:
     if not size > _DEPENDENT * np.linalg.norm(vector):
         return None
     rest = rest / size
-    return (rest - (Q @ rest) @ Q) / np.linalg.norm(rest)
+    rest = rest - (Q @ rest) @ Q
+    return rest / np.linalg.norm(rest)
 
 
 @kernel
