@@ -64,10 +64,12 @@ TESTS = {
     "baselines/_lbfgs.py": ["tests/baselines/test_lbfgs.py"],
     "baselines/_low_rank.py": ["tests/baselines/test_low_rank.py"],
     "baselines/_metric_repair.py": ["tests/baselines/test_metric_repair.py"],
+    "baselines/_nlpca.py": ["tests/baselines/test_nlpca.py"],
     "baselines/_questionnaire.py": ["tests/baselines/test_questionnaire.py"],
     "baselines/_radial_basis.py": ["tests/baselines/test_unsupervised_regression.py"],
     "baselines/_repaired_distances.py": ["tests/baselines/test_repaired_distances.py"],
     "baselines/_shrinkage.py": ["tests/baselines/test_shrinkage.py"],
+    "baselines/_soft_impute.py": ["tests/baselines/test_soft_impute.py"],
     "baselines/_sparse_svd.py": ["tests/baselines/test_sparse_svd.py"],
     "baselines/_unsupervised_regression.py": ["tests/baselines/test_unsupervised_regression.py"],
 }

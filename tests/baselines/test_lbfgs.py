@@ -153,3 +153,30 @@ def test_an_undefined_gradient_ends_the_search():
     found = minimise(lambda x: (0.0, np.full_like(x, np.nan)), np.ones(2), 1e-5, 10)
     assert (found.n_iter, found.converged, found.value) == (0, True, 0.0)
     np.testing.assert_array_equal(found.x, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "tried"),
+    [
+        # Cubic functions, whose minimum along the line is found from two points.
+        ((-0.025, 0.0, 0.1), [0.0, 1.0, 0.5]),
+        ((-2.5, 0.0, 10.0), [0.0, 1.0, 0.5]),
+        ((-0.25, 0.5, 0.75), [0.0, 1.0, 1.0 / 3.0]),
+        # Steep after the first step: a longer one.
+        ((-10.0, 0.0, 0.1), [0.0, 1.0, 4.0]),
+        # A minimum at 0.95 or 0.05 of the interval is too near its end.
+        ((-1.0, -16.947368, 18.947368), [0.0, 1.0, 0.9]),
+        ((-1.0, 19.5, 10.0), [0.0, 1.0, 0.1]),
+    ],
+)
+def test_the_points_that_a_step_tries(gradient, tried):
+    slope, bend, twist = gradient
+    points = []
+
+    def function(x):
+        points.append(float(x[0]))
+        value = slope * x[0] + bend * x[0] ** 2 / 2 + twist * x[0] ** 3 / 3
+        return float(value), slope + bend * x + twist * x**2
+
+    minimise(function, np.zeros(1), 1e-9, 1)
+    np.testing.assert_allclose(points[:3], tried, rtol=1e-9)

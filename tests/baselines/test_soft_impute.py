@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from comanifold.baselines import SoftImpute
+from comanifold.baselines._soft_impute import standardise
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -165,3 +166,18 @@ def test_clone_and_pickle():
     assert clone(model).get_params() == model.get_params()
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1.0, 1e140])
+def test_standardise(unit):
+    _, X = low_rank(9)
+    scaled, means, scale = standardise(unit * X)
+    np.testing.assert_allclose(means, unit * np.nanmean(X, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(scale * scaled + means, unit * X, rtol=1e-12)
+    assert np.sqrt(np.nanmean(scaled**2)) == pytest.approx(1.0)
+    # Rounding errors of the means are nothing, and small differences are not.
+    zeros, _, scale = standardise(np.full((10, 2), unit * 0.1))
+    np.testing.assert_array_equal(zeros, 0.0)
+    assert scale == 1.0
+    scaled, _, _ = standardise(unit * (1e6 + X))
+    assert np.sqrt(np.nanmean(scaled**2)) == pytest.approx(1.0)

@@ -304,6 +304,18 @@ def test_equal_coefficients_vanish_together():
     np.testing.assert_array_equal(twice.rows_[0, ::2], twice.rows_[0, 1::2])
 
 
+@pytest.mark.parametrize("size", [1e3, 1e8, 1e9, 1e11])
+def test_a_layer_that_is_much_larger_than_the_next(size):
+    # The errors of the first are so few digits of the sum of squares that a difference has none.
+    rng = np.random.default_rng(0)
+    u, v = np.zeros(60), np.zeros(40)
+    u[:10], v[:8] = 3 + rng.normal(size=10), 3 + rng.normal(size=8)
+    X = size * np.outer(u, v) + 1e-3 * rng.normal(size=(60, 40))
+    X[20:35, 20:30] += 1.0
+    model = SparseSVD(2).fit(X)
+    assert [model.get_shape(k) for k in range(2)] == [(10, 8), (15, 10)]
+
+
 @pytest.mark.parametrize("power", [0.0, 2.0, 4.0])
 def test_coefficients_of_very_different_size(power):
     b = np.array([3.0, -2.0, 1e-20, 1e-45, 0.0])

@@ -144,6 +144,8 @@ def _next_point(function: Function, here: _Point, memory: _Memory) -> _Point | N
     high, lowest = None, None
     for _ in range(_MAX_TRIALS):
         x = here.x + step * direction
+        if np.array_equal(x, here.x):  # so short that rounding hides it
+            break
         value, gradient = function(x)
         trial = _Trial(step, value, float(gradient @ direction))
         if not value <= first.value + _DECREASE * step * first.slope:
@@ -167,7 +169,7 @@ def _between(low: _Trial, high: _Trial) -> float:
     bend = low.slope + high.slope - 3.0 * mean
     root = np.sqrt(max(bend * bend - low.slope * high.slope, 0.0))
     divisor = high.slope - low.slope + 2.0 * root
-    part = (root - low.slope - bend) / divisor if divisor > 0.0 else 0.5
+    part = (root - low.slope + bend) / divisor if divisor > 0.0 else 0.5
     part = part if np.isfinite(part) else 0.5
     return low.step + width * float(np.clip(part, _MARGIN, 1.0 - _MARGIN))
 

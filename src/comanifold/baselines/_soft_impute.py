@@ -136,7 +136,8 @@ class SoftImpute(IncompleteMixin, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
         With :math:`Z = U D V'` and :math:`B = V D^{1/2}`, a row takes
         :math:`a = \arg\min \tfrac12 \| P_\Theta(x - m - B a) \|^2 + \tfrac\lambda2 \| a \|^2`
-        and is filled in by m + B a. For the rows of `fit` these are their entries of `filled_`.
+        and is filled in by m + B a. For the rows of `fit` these are their entries of `filled_`, as
+        far as the iterations have converged.
 
         Parameters
         ----------

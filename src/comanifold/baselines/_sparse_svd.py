@@ -42,6 +42,9 @@ _MISSING = 0.01
 # iterations converge, and in 3,900 of them never; 23 more had a cycle, of length 2 to 25.
 _N_RETURNS, _MEMORY = 5, 100
 
+# Below this part of the sum of squares, errors are not computed by a difference.
+_CANCELLED = 1e-6
+
 # No variance is less than this part of the mean square of the data, its rounding errors.
 _ROUNDING = (64.0 * np.finfo(float).eps) ** 2
 
@@ -315,9 +318,20 @@ class AdaptiveLasso:
     def solve(self, v: Array) -> tuple[Array, float]:
         """Return the coefficients of each row on v, and the penalty that the BIC has chosen."""
         b, root = standardised_coefficients(self.X, self.observed, v)
-        left = (self.sum_of_squares - float(b @ b)) / max(self.n_entries - len(b), 1)
+        left = self.squared_errors(b / root, v, float(b @ b)) / max(self.n_entries - len(b), 1)
         penalty = choose_penalty(b, self.power, max(left, self.least_variance), self.n_entries)
         return soft_threshold(b, penalty, self.power) / root, penalty
+
+    def squared_errors(self, u: Array, v: Array, explained: float) -> float:
+        """Return the weighted sum of the squared errors of u v'.
+
+        It is the sum of squares less those that are explained, if this loses no digits.
+        """
+        left = self.sum_of_squares - explained
+        if left > _CANCELLED * self.sum_of_squares:
+            return left
+        fitted = np.outer(u, v)
+        return float(np.where(self.observed, (self.X - fitted) ** 2, _MISSING * fitted**2).sum())
 
     def improve(self, layer: Layer) -> Layer:
         """Return the layer after one more regression of the columns, and one of the rows."""
@@ -327,14 +341,14 @@ class AdaptiveLasso:
         length = float(np.linalg.norm(u))
         u /= length
         fitted, squares = float(u @ self.X @ v), float(_weighted_squares(self.observed, v) @ u**2)
-        left = max(
-            (self.sum_of_squares - fitted**2 / squares) / self.n_entries, self.least_variance
-        )
+        s = fitted / squares
+        left = self.squared_errors(s * u, v, s * fitted) / self.n_entries
+        left = max(left, self.least_variance)
         n_nonzero = np.count_nonzero(u) + np.count_nonzero(v)
         return Layer(
             u,
             v,
-            s=fitted / squares,
+            s=s,
             length=length,
             criterion=float(np.log(left) + np.log(self.n_entries) / self.n_entries * n_nonzero),
             row_penalty=row_penalty,
