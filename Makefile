@@ -15,8 +15,12 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 demo: $(VENV)/.installed
 	$(BIN)/comanifold demo
 
+# Workers take tests that follow each other, so that what a file sets up is set up once. With one
+# worker for each processor, more threads of linear algebra only wait for each other.
+PYTEST_WORKERS := -n auto --dist worksteal
+
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_WORKERS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -34,7 +38,7 @@ TOO_LONG := tests/solvers/test_fast.py::test_merging_leaves_fewer_clusters_and_a
 coverage: $(VENV)/.installed-dev
 	$(BIN)/coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q $(KERNELS) --deselect $(TOO_LONG)
-	$(BIN)/coverage run -m pytest -q -n auto
+	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -q $(PYTEST_WORKERS)
 	$(BIN)/coverage combine
 	$(BIN)/coverage report --fail-under=95
 

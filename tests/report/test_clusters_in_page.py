@@ -227,7 +227,9 @@ def test_what_distinguishes_a_selection(page, model):
 def test_of_very_large_matrices_python_compares_the_clusters(opened, model):
     page = opened(model, max_entries=10, max_cells=14, row_names=ROWS, column_names=COLUMNS)
     page.get_by_role("button", name="What distinguishes row cluster 2").click()
-    page.wait_for_selector("#compare caption")
+    page.wait_for_function(
+        "() => document.querySelector('#compare caption')?.textContent.includes('row cluster 2')"
+    )
     table = model.distinguishing("row")
     mine = table["cluster"] == 1
     assert_same_comparison(comparison_in(page), {name: v[mine] for name, v in table.items()})
