@@ -337,6 +337,15 @@ def n_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
+def can_have_two_threads():
+    """Return whether a library takes a second thread, also where it was started with one."""
+    with threadpool_limits(2, user_api="blas"):
+        return max(n_threads(), default=1) == 2
+
+
+two_threads = pytest.mark.skipif(not can_have_two_threads(), reason="needs two threads")
+
+
 def in_thread(function):
     result = []
     thread = threading.Thread(target=lambda: result.append(function()))
@@ -350,7 +359,7 @@ def limited():
         return set(n_threads())
 
 
-@pytest.mark.skipif(max(n_threads(), default=1) < 2, reason="needs two threads")
+@two_threads
 def test_any_thread_can_set_the_limit_after_another_has():
     """The first thread that set it was the only one that could."""
     before = n_threads()
@@ -366,7 +375,7 @@ def test_any_thread_can_set_the_limit_after_another_has():
     assert n_threads() == before
 
 
-@pytest.mark.skipif(max(n_threads(), default=1) < 2, reason="needs two threads")
+@two_threads
 def test_the_last_caller_restores_the_limit_of_another_thread():
     before = n_threads()
     entered, leave = threading.Event(), threading.Event()
@@ -376,13 +385,15 @@ def test_the_last_caller_restores_the_limit_of_another_thread():
             entered.set()
             leave.wait(10)
 
-    with single_threaded_blas():
-        other = threading.Thread(target=hold)
-        other.start()
-        entered.wait(10)
-    assert set(n_threads()) == {1}
-    leave.set()
-    other.join()
-    assert n_threads() == before
     with threadpool_limits(2, user_api="blas"):
-        assert max(n_threads()) == 2
+        inside = n_threads()
+        assert max(inside) == 2
+        with single_threaded_blas():
+            other = threading.Thread(target=hold)
+            other.start()
+            entered.wait(10)
+        assert set(n_threads()) == {1}
+        leave.set()
+        other.join()
+        assert n_threads() == inside
+    assert n_threads() == before
